@@ -20,6 +20,7 @@ generate() {
   swig -go -cgo -intgosize 64 -c++ -package cdist -module cdist -I../include \
     -o "$1/cdist_wrap.cxx" -outdir "$1" dist.i
   sed -i 's/swigDirectorLookup(swig_c)\.(\*_swig_DirectorCallbacks)/theCallbacks.Load()/' "$1/cdist.go" # see dist_go.i
+  python3 go/prune.py "$1"
 }
 
 if [ "${1:-}" = --check ]; then

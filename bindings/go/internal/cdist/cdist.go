@@ -27,1596 +27,36 @@ typedef struct { char *p; intgo n; } _gostring_;
 typedef struct { void* array; intgo len; intgo cap; } _goslice_;
 
 
-typedef _gostring_ swig_type_1;
-typedef long long swig_type_2;
-typedef long long swig_type_3;
-typedef long long swig_type_4;
-typedef long long swig_type_5;
-typedef long long swig_type_6;
-typedef long long swig_type_7;
-typedef long long swig_type_8;
-typedef long long swig_type_9;
-typedef long long swig_type_10;
-typedef long long swig_type_11;
-typedef long long swig_type_12;
-typedef long long swig_type_13;
-typedef long long swig_type_14;
-typedef long long swig_type_15;
-typedef long long swig_type_16;
-typedef _gostring_ swig_type_17;
-typedef long long swig_type_18;
-typedef long long swig_type_19;
-typedef long long swig_type_20;
-typedef long long swig_type_21;
-typedef long long swig_type_22;
-typedef long long swig_type_23;
-typedef long long swig_type_24;
-typedef long long swig_type_25;
-typedef long long swig_type_26;
-typedef _gostring_ swig_type_27;
-typedef long long swig_type_28;
-typedef long long swig_type_29;
-typedef long long swig_type_30;
-typedef long long swig_type_31;
-typedef long long swig_type_32;
-typedef long long swig_type_33;
-typedef long long swig_type_34;
-typedef long long swig_type_35;
-typedef long long swig_type_36;
-typedef long long swig_type_37;
-typedef long long swig_type_38;
-typedef long long swig_type_39;
-typedef long long swig_type_40;
-typedef _gostring_ swig_type_41;
-typedef long long swig_type_42;
-typedef long long swig_type_43;
-typedef long long swig_type_44;
-typedef long long swig_type_45;
-typedef long long swig_type_46;
-typedef long long swig_type_47;
-typedef long long swig_type_48;
-typedef long long swig_type_49;
-typedef long long swig_type_50;
-typedef long long swig_type_51;
-typedef long long swig_type_52;
-typedef long long swig_type_53;
-typedef long long swig_type_54;
-typedef long long swig_type_55;
-typedef long long swig_type_56;
-typedef long long swig_type_57;
-typedef long long swig_type_58;
-typedef long long swig_type_59;
-typedef long long swig_type_60;
-typedef long long swig_type_61;
-typedef long long swig_type_62;
-typedef long long swig_type_63;
-typedef long long swig_type_64;
-typedef long long swig_type_65;
-typedef long long swig_type_66;
-typedef long long swig_type_67;
-typedef long long swig_type_68;
-typedef long long swig_type_69;
-typedef long long swig_type_70;
-typedef long long swig_type_71;
-typedef long long swig_type_72;
-typedef long long swig_type_73;
-typedef long long swig_type_74;
-typedef long long swig_type_75;
-typedef long long swig_type_76;
-typedef long long swig_type_77;
-typedef long long swig_type_78;
-typedef long long swig_type_79;
-typedef long long swig_type_80;
-typedef long long swig_type_81;
-typedef long long swig_type_82;
-typedef long long swig_type_83;
-typedef long long swig_type_84;
-typedef long long swig_type_85;
-typedef long long swig_type_86;
-typedef long long swig_type_87;
-typedef long long swig_type_88;
-typedef long long swig_type_89;
-typedef long long swig_type_90;
-typedef long long swig_type_91;
-typedef long long swig_type_92;
-typedef _gostring_ swig_type_93;
-typedef long long swig_type_94;
-typedef long long swig_type_95;
-typedef long long swig_type_96;
-typedef long long swig_type_97;
-typedef long long swig_type_98;
-typedef long long swig_type_99;
-typedef _gostring_ swig_type_100;
-typedef _gostring_ swig_type_101;
-typedef _goslice_ swig_type_102;
-typedef long long swig_type_103;
-typedef long long swig_type_104;
-typedef long long swig_type_105;
-typedef _gostring_ swig_type_106;
-typedef long long swig_type_107;
-typedef long long swig_type_108;
-typedef _gostring_ swig_type_109;
-typedef _gostring_ swig_type_110;
-typedef _gostring_ swig_type_111;
-typedef long long swig_type_112;
-typedef _gostring_ swig_type_113;
-typedef _goslice_ swig_type_114;
-typedef long long swig_type_115;
-typedef _gostring_ swig_type_116;
-typedef _goslice_ swig_type_117;
-typedef long long swig_type_118;
-typedef long long swig_type_119;
-typedef long long swig_type_120;
-typedef _gostring_ swig_type_121;
-typedef _goslice_ swig_type_122;
-typedef long long swig_type_123;
-typedef long long swig_type_124;
-typedef long long swig_type_125;
-typedef _gostring_ swig_type_126;
-typedef _gostring_ swig_type_127;
-typedef _gostring_ swig_type_128;
-typedef long long swig_type_129;
-typedef long long swig_type_130;
-typedef _gostring_ swig_type_131;
-typedef _goslice_ swig_type_132;
-typedef long long swig_type_133;
-typedef long long swig_type_134;
-typedef long long swig_type_135;
-typedef long long swig_type_136;
-typedef _gostring_ swig_type_137;
-typedef long long swig_type_138;
-typedef long long swig_type_139;
-typedef _gostring_ swig_type_140;
-typedef long long swig_type_141;
-typedef _gostring_ swig_type_142;
-typedef _gostring_ swig_type_143;
-typedef long long swig_type_144;
-typedef _gostring_ swig_type_145;
-typedef long long swig_type_146;
-typedef _gostring_ swig_type_147;
-typedef long long swig_type_148;
-typedef _gostring_ swig_type_149;
-typedef long long swig_type_150;
-typedef long long swig_type_151;
-typedef _gostring_ swig_type_152;
-typedef long long swig_type_153;
-typedef _gostring_ swig_type_154;
-typedef long long swig_type_155;
-typedef _gostring_ swig_type_156;
-typedef _gostring_ swig_type_157;
-typedef long long swig_type_158;
-typedef _gostring_ swig_type_159;
-typedef _gostring_ swig_type_160;
-typedef long long swig_type_161;
-typedef _gostring_ swig_type_162;
-typedef _goslice_ swig_type_163;
-typedef long long swig_type_164;
-typedef _gostring_ swig_type_165;
-typedef long long swig_type_166;
-typedef _goslice_ swig_type_167;
-typedef long long swig_type_168;
-typedef _gostring_ swig_type_169;
-typedef long long swig_type_170;
-typedef _gostring_ swig_type_171;
-typedef _gostring_ swig_type_172;
-typedef long long swig_type_173;
-typedef _gostring_ swig_type_174;
-typedef _gostring_ swig_type_175;
-typedef long long swig_type_176;
-typedef _gostring_ swig_type_177;
-typedef _gostring_ swig_type_178;
-typedef long long swig_type_179;
-typedef _gostring_ swig_type_180;
-typedef _gostring_ swig_type_181;
-typedef long long swig_type_182;
-typedef _gostring_ swig_type_183;
-typedef _gostring_ swig_type_184;
-typedef _gostring_ swig_type_185;
-typedef _gostring_ swig_type_186;
-typedef _gostring_ swig_type_187;
-typedef _gostring_ swig_type_188;
-typedef _gostring_ swig_type_189;
-typedef _gostring_ swig_type_190;
-typedef _gostring_ swig_type_191;
-typedef _gostring_ swig_type_192;
-typedef long long swig_type_193;
-typedef _gostring_ swig_type_194;
-typedef _gostring_ swig_type_195;
-typedef _gostring_ swig_type_196;
-typedef _gostring_ swig_type_197;
-typedef _gostring_ swig_type_198;
-typedef _gostring_ swig_type_199;
-typedef _gostring_ swig_type_200;
-typedef _gostring_ swig_type_201;
-typedef long long swig_type_202;
-typedef _gostring_ swig_type_203;
-typedef _gostring_ swig_type_204;
-typedef _gostring_ swig_type_205;
-typedef _gostring_ swig_type_206;
-typedef _gostring_ swig_type_207;
-typedef _gostring_ swig_type_208;
-typedef _gostring_ swig_type_209;
-typedef _gostring_ swig_type_210;
-typedef _gostring_ swig_type_211;
-typedef _gostring_ swig_type_212;
-typedef _goslice_ swig_type_213;
-typedef long long swig_type_214;
-typedef long long swig_type_215;
-typedef _gostring_ swig_type_216;
-typedef long long swig_type_217;
-typedef _gostring_ swig_type_218;
-typedef long long swig_type_219;
-typedef _goslice_ swig_type_220;
-typedef long long swig_type_221;
-typedef _gostring_ swig_type_222;
-typedef long long swig_type_223;
-typedef _gostring_ swig_type_224;
-typedef long long swig_type_225;
-typedef _goslice_ swig_type_226;
-typedef long long swig_type_227;
-typedef _gostring_ swig_type_228;
-typedef long long swig_type_229;
-typedef _goslice_ swig_type_230;
-typedef long long swig_type_231;
-typedef _gostring_ swig_type_232;
-typedef long long swig_type_233;
-typedef _gostring_ swig_type_234;
-typedef _gostring_ swig_type_235;
-typedef _goslice_ swig_type_236;
-typedef long long swig_type_237;
-typedef _gostring_ swig_type_238;
-typedef long long swig_type_239;
-typedef _gostring_ swig_type_240;
-typedef _gostring_ swig_type_241;
-typedef long long swig_type_242;
-typedef _goslice_ swig_type_243;
-typedef long long swig_type_244;
-typedef _gostring_ swig_type_245;
-typedef _gostring_ swig_type_246;
-typedef _gostring_ swig_type_247;
-typedef _gostring_ swig_type_248;
-typedef long long swig_type_249;
-typedef long long swig_type_250;
-typedef long long swig_type_251;
-typedef long long swig_type_252;
-typedef _gostring_ swig_type_253;
-typedef _gostring_ swig_type_254;
-typedef long long swig_type_255;
-typedef long long swig_type_256;
-typedef long long swig_type_257;
-typedef _gostring_ swig_type_258;
-typedef long long swig_type_259;
-typedef long long swig_type_260;
-typedef long long swig_type_261;
-typedef _gostring_ swig_type_262;
-typedef long long swig_type_263;
-typedef long long swig_type_264;
-typedef long long swig_type_265;
-typedef long long swig_type_266;
-typedef long long swig_type_267;
-typedef long long swig_type_268;
-typedef _gostring_ swig_type_269;
-typedef long long swig_type_270;
-typedef long long swig_type_271;
-typedef long long swig_type_272;
-typedef long long swig_type_273;
-typedef long long swig_type_274;
-typedef long long swig_type_275;
-typedef long long swig_type_276;
-typedef _gostring_ swig_type_277;
-typedef _gostring_ swig_type_278;
-typedef _gostring_ swig_type_279;
-typedef _gostring_ swig_type_280;
-typedef _gostring_ swig_type_281;
-typedef _gostring_ swig_type_282;
-typedef _gostring_ swig_type_283;
-typedef long long swig_type_284;
-typedef long long swig_type_285;
-typedef long long swig_type_286;
-typedef long long swig_type_287;
-typedef _gostring_ swig_type_288;
-typedef _gostring_ swig_type_289;
-typedef long long swig_type_290;
-typedef long long swig_type_291;
-typedef long long swig_type_292;
-typedef long long swig_type_293;
-typedef long long swig_type_294;
-typedef long long swig_type_295;
-typedef long long swig_type_296;
-typedef long long swig_type_297;
-typedef long long swig_type_298;
-typedef long long swig_type_299;
-typedef long long swig_type_300;
-typedef long long swig_type_301;
-typedef long long swig_type_302;
-typedef long long swig_type_303;
-typedef long long swig_type_304;
-typedef _gostring_ swig_type_305;
-typedef long long swig_type_306;
-typedef _gostring_ swig_type_307;
-typedef _goslice_ swig_type_308;
-typedef long long swig_type_309;
-typedef _goslice_ swig_type_310;
-typedef long long swig_type_311;
-typedef long long swig_type_312;
-typedef _goslice_ swig_type_313;
-typedef long long swig_type_314;
-typedef long long swig_type_315;
-typedef _gostring_ swig_type_316;
-typedef _gostring_ swig_type_317;
-typedef long long swig_type_318;
-typedef _gostring_ swig_type_319;
-typedef long long swig_type_320;
-typedef long long swig_type_321;
-typedef _gostring_ swig_type_322;
-typedef long long swig_type_323;
-typedef long long swig_type_324;
-typedef long long swig_type_325;
-typedef _gostring_ swig_type_326;
-typedef long long swig_type_327;
-typedef _gostring_ swig_type_328;
-typedef long long swig_type_329;
-typedef _gostring_ swig_type_330;
-typedef _gostring_ swig_type_331;
-typedef _goslice_ swig_type_332;
-typedef long long swig_type_333;
-typedef _gostring_ swig_type_334;
-typedef long long swig_type_335;
-typedef _gostring_ swig_type_336;
-typedef long long swig_type_337;
-typedef _gostring_ swig_type_338;
-typedef long long swig_type_339;
-typedef long long swig_type_340;
-typedef long long swig_type_341;
-typedef _gostring_ swig_type_342;
-typedef long long swig_type_343;
-typedef long long swig_type_344;
-typedef long long swig_type_345;
-typedef long long swig_type_346;
-typedef long long swig_type_347;
-typedef _gostring_ swig_type_348;
-typedef long long swig_type_349;
-typedef _gostring_ swig_type_350;
-typedef long long swig_type_351;
-typedef long long swig_type_352;
-typedef long long swig_type_353;
-typedef long long swig_type_354;
-typedef long long swig_type_355;
-typedef _gostring_ swig_type_356;
-typedef long long swig_type_357;
-typedef long long swig_type_358;
-typedef _gostring_ swig_type_359;
-typedef long long swig_type_360;
-typedef long long swig_type_361;
-typedef long long swig_type_362;
-typedef long long swig_type_363;
-typedef long long swig_type_364;
-typedef long long swig_type_365;
-typedef long long swig_type_366;
-typedef long long swig_type_367;
-typedef _gostring_ swig_type_368;
-typedef long long swig_type_369;
-typedef long long swig_type_370;
-typedef long long swig_type_371;
-typedef long long swig_type_372;
-typedef long long swig_type_373;
-typedef _gostring_ swig_type_374;
-typedef long long swig_type_375;
-typedef long long swig_type_376;
-typedef long long swig_type_377;
-typedef long long swig_type_378;
-typedef _gostring_ swig_type_379;
-typedef long long swig_type_380;
-typedef _gostring_ swig_type_381;
-typedef long long swig_type_382;
-typedef _gostring_ swig_type_383;
-typedef long long swig_type_384;
-typedef _gostring_ swig_type_385;
-typedef long long swig_type_386;
-typedef _gostring_ swig_type_387;
-typedef _gostring_ swig_type_388;
-typedef long long swig_type_389;
-typedef _gostring_ swig_type_390;
-typedef long long swig_type_391;
-typedef long long swig_type_392;
-typedef _gostring_ swig_type_393;
-typedef _gostring_ swig_type_394;
-typedef long long swig_type_395;
-typedef long long swig_type_396;
-typedef long long swig_type_397;
-typedef long long swig_type_398;
-typedef long long swig_type_399;
-typedef long long swig_type_400;
-typedef long long swig_type_401;
-typedef long long swig_type_402;
-typedef long long swig_type_403;
-typedef long long swig_type_404;
-typedef long long swig_type_405;
-typedef long long swig_type_406;
-typedef _goslice_ swig_type_407;
-typedef long long swig_type_408;
-typedef long long swig_type_409;
-typedef _goslice_ swig_type_410;
-typedef long long swig_type_411;
-typedef long long swig_type_412;
-typedef _gostring_ swig_type_413;
-typedef long long swig_type_414;
-typedef _goslice_ swig_type_415;
-typedef _goslice_ swig_type_416;
-typedef long long swig_type_417;
-typedef _gostring_ swig_type_418;
-typedef long long swig_type_419;
-typedef _goslice_ swig_type_420;
-typedef _goslice_ swig_type_421;
-typedef long long swig_type_422;
-typedef _gostring_ swig_type_423;
-typedef long long swig_type_424;
-typedef _goslice_ swig_type_425;
-typedef _goslice_ swig_type_426;
-typedef long long swig_type_427;
-typedef _gostring_ swig_type_428;
-typedef long long swig_type_429;
-typedef _goslice_ swig_type_430;
-typedef _goslice_ swig_type_431;
-typedef long long swig_type_432;
-typedef _gostring_ swig_type_433;
-typedef long long swig_type_434;
-typedef _goslice_ swig_type_435;
-typedef _goslice_ swig_type_436;
-typedef long long swig_type_437;
-typedef _gostring_ swig_type_438;
-typedef long long swig_type_439;
-typedef _goslice_ swig_type_440;
-typedef _goslice_ swig_type_441;
-typedef long long swig_type_442;
-typedef _gostring_ swig_type_443;
-typedef long long swig_type_444;
-typedef _goslice_ swig_type_445;
-typedef _goslice_ swig_type_446;
-typedef long long swig_type_447;
-typedef _gostring_ swig_type_448;
-typedef long long swig_type_449;
-typedef _goslice_ swig_type_450;
-typedef _goslice_ swig_type_451;
-typedef long long swig_type_452;
-typedef _gostring_ swig_type_453;
-typedef long long swig_type_454;
-typedef _goslice_ swig_type_455;
-typedef _goslice_ swig_type_456;
-typedef long long swig_type_457;
-typedef _gostring_ swig_type_458;
-typedef long long swig_type_459;
-typedef _goslice_ swig_type_460;
-typedef _goslice_ swig_type_461;
-typedef long long swig_type_462;
-typedef _gostring_ swig_type_463;
-typedef long long swig_type_464;
-typedef _gostring_ swig_type_465;
-typedef long long swig_type_466;
-typedef long long swig_type_467;
-typedef _gostring_ swig_type_468;
-typedef long long swig_type_469;
-typedef long long swig_type_470;
-typedef _gostring_ swig_type_471;
-typedef long long swig_type_472;
-typedef _goslice_ swig_type_473;
-typedef long long swig_type_474;
-typedef _gostring_ swig_type_475;
-typedef long long swig_type_476;
-typedef long long swig_type_477;
-typedef long long swig_type_478;
-typedef long long swig_type_479;
-typedef long long swig_type_480;
-typedef long long swig_type_481;
-typedef long long swig_type_482;
-typedef _gostring_ swig_type_483;
-typedef _goslice_ swig_type_484;
-typedef long long swig_type_485;
-typedef long long swig_type_486;
-typedef long long swig_type_487;
-typedef _gostring_ swig_type_488;
-typedef long long swig_type_489;
-typedef _goslice_ swig_type_490;
-typedef _goslice_ swig_type_491;
-typedef long long swig_type_492;
-typedef _gostring_ swig_type_493;
-typedef long long swig_type_494;
-typedef _gostring_ swig_type_495;
-typedef long long swig_type_496;
-typedef long long swig_type_497;
-typedef _gostring_ swig_type_498;
-typedef _goslice_ swig_type_499;
-typedef long long swig_type_500;
-typedef long long swig_type_501;
-typedef _gostring_ swig_type_502;
-typedef long long swig_type_503;
-typedef long long swig_type_504;
-typedef _gostring_ swig_type_505;
-typedef long long swig_type_506;
-typedef _gostring_ swig_type_507;
-typedef long long swig_type_508;
-typedef long long swig_type_509;
-typedef long long swig_type_510;
-typedef long long swig_type_511;
-typedef long long swig_type_512;
-typedef long long swig_type_513;
-typedef long long swig_type_514;
-typedef long long swig_type_515;
-typedef long long swig_type_516;
-typedef _gostring_ swig_type_517;
-typedef long long swig_type_518;
-typedef _gostring_ swig_type_519;
-typedef long long swig_type_520;
-typedef long long swig_type_521;
-typedef _gostring_ swig_type_522;
-typedef long long swig_type_523;
-typedef long long swig_type_524;
-typedef long long swig_type_525;
-typedef _gostring_ swig_type_526;
-typedef long long swig_type_527;
-typedef _gostring_ swig_type_528;
-typedef long long swig_type_529;
-typedef _gostring_ swig_type_530;
-typedef long long swig_type_531;
-typedef long long swig_type_532;
-typedef _gostring_ swig_type_533;
-typedef _goslice_ swig_type_534;
-typedef long long swig_type_535;
-typedef long long swig_type_536;
-typedef _gostring_ swig_type_537;
-typedef long long swig_type_538;
-typedef long long swig_type_539;
-typedef long long swig_type_540;
-typedef long long swig_type_541;
-typedef _gostring_ swig_type_542;
-typedef _gostring_ swig_type_543;
-typedef long long swig_type_544;
-typedef long long swig_type_545;
-typedef _gostring_ swig_type_546;
-typedef long long swig_type_547;
-typedef long long swig_type_548;
-typedef long long swig_type_549;
-typedef long long swig_type_550;
-typedef long long swig_type_551;
-typedef long long swig_type_552;
-typedef long long swig_type_553;
-typedef long long swig_type_554;
-typedef _goslice_ swig_type_555;
-typedef long long swig_type_556;
-typedef _gostring_ swig_type_557;
-typedef long long swig_type_558;
-typedef long long swig_type_559;
-typedef long long swig_type_560;
-typedef _gostring_ swig_type_561;
-typedef long long swig_type_562;
-typedef long long swig_type_563;
-typedef long long swig_type_564;
-typedef long long swig_type_565;
-typedef long long swig_type_566;
-typedef long long swig_type_567;
-typedef long long swig_type_568;
-typedef long long swig_type_569;
-typedef long long swig_type_570;
-typedef long long swig_type_571;
-typedef long long swig_type_572;
-typedef long long swig_type_573;
-typedef long long swig_type_574;
-typedef long long swig_type_575;
-typedef _gostring_ swig_type_576;
-typedef long long swig_type_577;
-typedef long long swig_type_578;
-typedef _gostring_ swig_type_579;
-typedef long long swig_type_580;
-typedef long long swig_type_581;
-typedef long long swig_type_582;
-typedef long long swig_type_583;
-typedef long long swig_type_584;
-typedef _gostring_ swig_type_585;
-typedef long long swig_type_586;
-typedef long long swig_type_587;
-typedef _gostring_ swig_type_588;
-typedef _gostring_ swig_type_589;
-typedef long long swig_type_590;
-typedef long long swig_type_591;
-typedef _gostring_ swig_type_592;
-typedef long long swig_type_593;
-typedef long long swig_type_594;
-typedef long long swig_type_595;
-typedef long long swig_type_596;
-typedef _gostring_ swig_type_597;
-typedef long long swig_type_598;
-typedef long long swig_type_599;
-typedef long long swig_type_600;
-typedef long long swig_type_601;
-typedef _gostring_ swig_type_602;
-typedef long long swig_type_603;
-typedef _goslice_ swig_type_604;
-typedef _gostring_ swig_type_605;
-typedef long long swig_type_606;
-typedef _goslice_ swig_type_607;
-typedef long long swig_type_608;
-typedef _gostring_ swig_type_609;
-typedef long long swig_type_610;
-typedef _goslice_ swig_type_611;
-typedef long long swig_type_612;
-typedef _gostring_ swig_type_613;
-typedef long long swig_type_614;
-typedef _goslice_ swig_type_615;
-typedef long long swig_type_616;
-typedef _gostring_ swig_type_617;
-typedef long long swig_type_618;
-typedef _goslice_ swig_type_619;
-typedef long long swig_type_620;
-typedef _gostring_ swig_type_621;
-typedef long long swig_type_622;
-typedef _goslice_ swig_type_623;
-typedef long long swig_type_624;
-typedef _gostring_ swig_type_625;
-typedef long long swig_type_626;
-typedef _gostring_ swig_type_627;
-typedef _goslice_ swig_type_628;
-typedef long long swig_type_629;
-typedef _gostring_ swig_type_630;
-typedef long long swig_type_631;
-typedef _gostring_ swig_type_632;
-typedef long long swig_type_633;
-typedef _gostring_ swig_type_634;
-typedef long long swig_type_635;
-typedef long long swig_type_636;
-typedef long long swig_type_637;
-typedef long long swig_type_638;
-typedef long long swig_type_639;
-typedef long long swig_type_640;
-typedef long long swig_type_641;
-typedef long long swig_type_642;
-typedef long long swig_type_643;
-typedef long long swig_type_644;
-typedef long long swig_type_645;
-typedef _gostring_ swig_type_646;
-typedef long long swig_type_647;
-typedef long long swig_type_648;
-typedef long long swig_type_649;
-typedef long long swig_type_650;
-typedef _gostring_ swig_type_651;
-typedef _gostring_ swig_type_652;
-typedef long long swig_type_653;
-typedef _goslice_ swig_type_654;
-typedef long long swig_type_655;
-typedef long long swig_type_656;
-typedef _gostring_ swig_type_657;
-typedef long long swig_type_658;
-typedef _gostring_ swig_type_659;
-typedef _gostring_ swig_type_660;
-typedef long long swig_type_661;
-typedef long long swig_type_662;
-typedef _gostring_ swig_type_663;
-typedef long long swig_type_664;
-typedef _goslice_ swig_type_665;
-typedef long long swig_type_666;
-typedef _gostring_ swig_type_667;
-typedef long long swig_type_668;
-typedef long long swig_type_669;
-typedef long long swig_type_670;
-typedef _gostring_ swig_type_671;
-typedef long long swig_type_672;
-typedef _gostring_ swig_type_673;
-typedef long long swig_type_674;
-typedef long long swig_type_675;
-typedef long long swig_type_676;
-typedef _goslice_ swig_type_677;
-typedef _gostring_ swig_type_678;
-typedef _gostring_ swig_type_679;
-typedef long long swig_type_680;
-typedef _gostring_ swig_type_681;
-typedef long long swig_type_682;
-typedef _goslice_ swig_type_683;
-typedef long long swig_type_684;
-typedef _gostring_ swig_type_685;
-typedef long long swig_type_686;
-typedef long long swig_type_687;
-typedef _gostring_ swig_type_688;
-typedef long long swig_type_689;
-typedef _goslice_ swig_type_690;
-typedef _gostring_ swig_type_691;
-typedef long long swig_type_692;
-typedef long long swig_type_693;
-typedef _gostring_ swig_type_694;
-typedef long long swig_type_695;
-typedef long long swig_type_696;
-typedef long long swig_type_697;
-typedef _gostring_ swig_type_698;
-typedef long long swig_type_699;
-typedef long long swig_type_700;
-typedef _gostring_ swig_type_701;
-typedef long long swig_type_702;
-typedef long long swig_type_703;
-typedef _goslice_ swig_type_704;
-typedef _gostring_ swig_type_705;
-typedef long long swig_type_706;
-typedef _gostring_ swig_type_707;
-typedef _goslice_ swig_type_708;
-typedef _gostring_ swig_type_709;
-typedef long long swig_type_710;
-typedef long long swig_type_711;
-typedef long long swig_type_712;
-typedef _gostring_ swig_type_713;
-typedef long long swig_type_714;
-typedef _gostring_ swig_type_715;
-typedef long long swig_type_716;
-typedef long long swig_type_717;
-typedef _gostring_ swig_type_718;
-typedef long long swig_type_719;
-typedef long long swig_type_720;
-typedef long long swig_type_721;
-typedef _gostring_ swig_type_722;
-typedef long long swig_type_723;
-typedef long long swig_type_724;
-typedef long long swig_type_725;
-typedef _gostring_ swig_type_726;
-typedef long long swig_type_727;
-typedef long long swig_type_728;
-typedef long long swig_type_729;
-typedef _gostring_ swig_type_730;
-typedef long long swig_type_731;
-typedef long long swig_type_732;
-typedef _goslice_ swig_type_733;
-typedef long long swig_type_734;
-typedef _gostring_ swig_type_735;
-typedef long long swig_type_736;
-typedef long long swig_type_737;
-typedef _gostring_ swig_type_738;
-typedef long long swig_type_739;
-typedef _goslice_ swig_type_740;
-typedef long long swig_type_741;
-typedef _goslice_ swig_type_742;
-typedef _gostring_ swig_type_743;
-typedef long long swig_type_744;
-typedef long long swig_type_745;
-typedef _gostring_ swig_type_746;
-typedef long long swig_type_747;
-typedef long long swig_type_748;
-typedef long long swig_type_749;
-typedef long long swig_type_750;
-typedef long long swig_type_751;
-typedef _gostring_ swig_type_752;
-typedef long long swig_type_753;
-typedef long long swig_type_754;
-typedef long long swig_type_755;
-typedef long long swig_type_756;
-typedef _gostring_ swig_type_757;
-typedef long long swig_type_758;
-typedef long long swig_type_759;
-typedef long long swig_type_760;
-typedef long long swig_type_761;
-typedef long long swig_type_762;
-typedef _gostring_ swig_type_763;
-typedef long long swig_type_764;
-typedef long long swig_type_765;
-typedef _gostring_ swig_type_766;
-typedef long long swig_type_767;
-typedef long long swig_type_768;
-typedef _gostring_ swig_type_769;
-typedef long long swig_type_770;
-typedef _goslice_ swig_type_771;
-typedef long long swig_type_772;
-typedef _gostring_ swig_type_773;
-typedef long long swig_type_774;
-typedef long long swig_type_775;
-typedef long long swig_type_776;
-typedef long long swig_type_777;
-typedef _goslice_ swig_type_778;
-typedef long long swig_type_779;
-typedef _gostring_ swig_type_780;
-typedef long long swig_type_781;
-typedef _goslice_ swig_type_782;
-typedef long long swig_type_783;
-typedef _gostring_ swig_type_784;
-typedef long long swig_type_785;
-typedef long long swig_type_786;
-typedef _gostring_ swig_type_787;
-typedef long long swig_type_788;
-typedef _gostring_ swig_type_789;
-typedef long long swig_type_790;
-typedef long long swig_type_791;
-typedef long long swig_type_792;
-typedef _gostring_ swig_type_793;
-typedef long long swig_type_794;
-typedef long long swig_type_795;
-typedef long long swig_type_796;
-typedef long long swig_type_797;
-typedef long long swig_type_798;
-typedef long long swig_type_799;
-typedef long long swig_type_800;
-typedef long long swig_type_801;
-typedef long long swig_type_802;
-typedef _gostring_ swig_type_803;
-typedef long long swig_type_804;
-typedef _gostring_ swig_type_805;
-typedef long long swig_type_806;
-typedef _gostring_ swig_type_807;
-typedef long long swig_type_808;
-typedef long long swig_type_809;
-typedef _gostring_ swig_type_810;
-typedef long long swig_type_811;
-typedef _gostring_ swig_type_812;
-typedef long long swig_type_813;
-typedef long long swig_type_814;
-typedef _gostring_ swig_type_815;
-typedef long long swig_type_816;
-typedef _goslice_ swig_type_817;
-typedef long long swig_type_818;
-typedef _gostring_ swig_type_819;
-typedef long long swig_type_820;
-typedef _gostring_ swig_type_821;
-typedef long long swig_type_822;
-typedef long long swig_type_823;
-typedef long long swig_type_824;
-typedef _gostring_ swig_type_825;
-typedef long long swig_type_826;
-typedef long long swig_type_827;
-typedef _gostring_ swig_type_828;
-typedef long long swig_type_829;
-typedef long long swig_type_830;
-typedef long long swig_type_831;
-typedef _gostring_ swig_type_832;
-typedef long long swig_type_833;
-typedef long long swig_type_834;
-typedef _gostring_ swig_type_835;
-typedef long long swig_type_836;
-typedef _gostring_ swig_type_837;
-typedef _gostring_ swig_type_838;
-typedef long long swig_type_839;
-typedef long long swig_type_840;
-typedef _goslice_ swig_type_841;
-typedef _goslice_ swig_type_842;
-typedef _goslice_ swig_type_843;
-typedef _gostring_ swig_type_844;
-typedef long long swig_type_845;
-typedef long long swig_type_846;
-typedef _gostring_ swig_type_847;
-typedef long long swig_type_848;
-typedef long long swig_type_849;
-typedef long long swig_type_850;
-typedef _gostring_ swig_type_851;
-typedef long long swig_type_852;
-typedef long long swig_type_853;
-typedef long long swig_type_854;
-typedef long long swig_type_855;
-typedef _gostring_ swig_type_856;
-typedef long long swig_type_857;
-typedef _goslice_ swig_type_858;
-typedef _goslice_ swig_type_859;
-typedef long long swig_type_860;
-typedef _goslice_ swig_type_861;
-typedef _gostring_ swig_type_862;
-typedef long long swig_type_863;
-typedef _goslice_ swig_type_864;
-typedef _goslice_ swig_type_865;
-typedef _gostring_ swig_type_866;
-typedef long long swig_type_867;
-typedef _gostring_ swig_type_868;
-typedef long long swig_type_869;
-typedef long long swig_type_870;
-typedef long long swig_type_871;
-typedef _gostring_ swig_type_872;
-typedef long long swig_type_873;
-typedef _gostring_ swig_type_874;
-typedef long long swig_type_875;
-typedef long long swig_type_876;
-typedef _gostring_ swig_type_877;
-typedef long long swig_type_878;
-typedef _gostring_ swig_type_879;
-typedef long long swig_type_880;
-typedef long long swig_type_881;
-typedef long long swig_type_882;
-typedef long long swig_type_883;
-typedef _gostring_ swig_type_884;
-typedef _gostring_ swig_type_885;
-typedef long long swig_type_886;
-typedef long long swig_type_887;
-typedef long long swig_type_888;
-typedef long long swig_type_889;
-typedef _gostring_ swig_type_890;
-typedef long long swig_type_891;
-typedef long long swig_type_892;
-typedef _gostring_ swig_type_893;
-typedef long long swig_type_894;
-typedef _gostring_ swig_type_895;
-typedef long long swig_type_896;
-typedef long long swig_type_897;
-typedef _gostring_ swig_type_898;
-typedef long long swig_type_899;
-typedef _goslice_ swig_type_900;
-typedef long long swig_type_901;
-typedef _goslice_ swig_type_902;
-typedef _gostring_ swig_type_903;
-typedef long long swig_type_904;
-typedef long long swig_type_905;
-typedef _gostring_ swig_type_906;
-typedef long long swig_type_907;
-typedef long long swig_type_908;
-typedef _gostring_ swig_type_909;
-typedef long long swig_type_910;
-typedef _gostring_ swig_type_911;
-typedef long long swig_type_912;
-typedef _gostring_ swig_type_913;
-typedef long long swig_type_914;
-typedef _gostring_ swig_type_915;
-typedef long long swig_type_916;
-typedef _gostring_ swig_type_917;
-typedef _goslice_ swig_type_918;
-typedef long long swig_type_919;
-typedef _gostring_ swig_type_920;
-typedef long long swig_type_921;
-typedef _gostring_ swig_type_922;
-typedef _goslice_ swig_type_923;
-typedef long long swig_type_924;
-typedef _gostring_ swig_type_925;
-typedef long long swig_type_926;
-typedef _gostring_ swig_type_927;
-typedef long long swig_type_928;
-typedef long long swig_type_929;
-typedef _gostring_ swig_type_930;
-typedef long long swig_type_931;
-typedef long long swig_type_932;
-typedef _gostring_ swig_type_933;
-typedef long long swig_type_934;
-typedef _gostring_ swig_type_935;
-typedef _goslice_ swig_type_936;
-typedef _gostring_ swig_type_937;
-typedef long long swig_type_938;
-typedef _gostring_ swig_type_939;
-typedef _gostring_ swig_type_940;
-typedef long long swig_type_941;
-typedef _gostring_ swig_type_942;
-typedef _gostring_ swig_type_943;
-typedef long long swig_type_944;
-typedef long long swig_type_945;
-typedef long long swig_type_946;
-typedef _gostring_ swig_type_947;
-typedef long long swig_type_948;
-typedef long long swig_type_949;
-typedef _gostring_ swig_type_950;
-typedef long long swig_type_951;
-typedef _gostring_ swig_type_952;
-typedef long long swig_type_953;
-typedef _gostring_ swig_type_954;
-typedef _gostring_ swig_type_955;
-typedef long long swig_type_956;
-typedef long long swig_type_957;
-typedef _goslice_ swig_type_958;
-typedef long long swig_type_959;
-typedef _gostring_ swig_type_960;
-typedef long long swig_type_961;
-typedef long long swig_type_962;
-typedef long long swig_type_963;
-typedef _gostring_ swig_type_964;
-typedef long long swig_type_965;
-typedef long long swig_type_966;
-typedef _gostring_ swig_type_967;
-typedef long long swig_type_968;
-typedef long long swig_type_969;
-typedef long long swig_type_970;
-typedef long long swig_type_971;
-typedef long long swig_type_972;
-typedef _gostring_ swig_type_973;
-typedef _gostring_ swig_type_974;
-typedef _gostring_ swig_type_975;
-typedef _gostring_ swig_type_976;
-typedef long long swig_type_977;
-typedef _gostring_ swig_type_978;
-typedef long long swig_type_979;
-typedef _gostring_ swig_type_980;
-typedef long long swig_type_981;
-typedef _gostring_ swig_type_982;
-typedef long long swig_type_983;
-typedef _gostring_ swig_type_984;
-typedef long long swig_type_985;
-typedef long long swig_type_986;
-typedef long long swig_type_987;
-typedef _gostring_ swig_type_988;
-typedef _gostring_ swig_type_989;
-typedef _gostring_ swig_type_990;
-typedef long long swig_type_991;
-typedef long long swig_type_992;
-typedef long long swig_type_993;
-typedef long long swig_type_994;
-typedef long long swig_type_995;
-typedef _gostring_ swig_type_996;
-typedef long long swig_type_997;
-typedef _gostring_ swig_type_998;
-typedef long long swig_type_999;
-typedef _gostring_ swig_type_1000;
-typedef long long swig_type_1001;
-typedef _gostring_ swig_type_1002;
-typedef long long swig_type_1003;
-typedef _gostring_ swig_type_1004;
-typedef long long swig_type_1005;
-typedef _gostring_ swig_type_1006;
-typedef long long swig_type_1007;
-typedef long long swig_type_1008;
-typedef long long swig_type_1009;
-typedef long long swig_type_1010;
-typedef long long swig_type_1011;
-typedef long long swig_type_1012;
-typedef long long swig_type_1013;
-typedef _gostring_ swig_type_1014;
-typedef _gostring_ swig_type_1015;
-typedef long long swig_type_1016;
-typedef long long swig_type_1017;
-typedef long long swig_type_1018;
-typedef long long swig_type_1019;
-typedef _gostring_ swig_type_1020;
-typedef long long swig_type_1021;
-typedef _gostring_ swig_type_1022;
-typedef _gostring_ swig_type_1023;
-typedef _gostring_ swig_type_1024;
-typedef long long swig_type_1025;
-typedef _gostring_ swig_type_1026;
-typedef long long swig_type_1027;
-typedef _gostring_ swig_type_1028;
-typedef long long swig_type_1029;
-typedef _gostring_ swig_type_1030;
-typedef long long swig_type_1031;
-typedef _gostring_ swig_type_1032;
-typedef long long swig_type_1033;
-typedef _gostring_ swig_type_1034;
-typedef long long swig_type_1035;
-typedef _gostring_ swig_type_1036;
-typedef long long swig_type_1037;
-typedef long long swig_type_1038;
-typedef long long swig_type_1039;
-typedef long long swig_type_1040;
-typedef _gostring_ swig_type_1041;
-typedef long long swig_type_1042;
-typedef _gostring_ swig_type_1043;
-typedef long long swig_type_1044;
-typedef long long swig_type_1045;
-typedef long long swig_type_1046;
-typedef long long swig_type_1047;
-typedef long long swig_type_1048;
-typedef long long swig_type_1049;
-typedef _gostring_ swig_type_1050;
-typedef long long swig_type_1051;
-typedef _gostring_ swig_type_1052;
-typedef long long swig_type_1053;
-typedef _goslice_ swig_type_1054;
-typedef _gostring_ swig_type_1055;
-typedef long long swig_type_1056;
-typedef _gostring_ swig_type_1057;
-typedef long long swig_type_1058;
-typedef _gostring_ swig_type_1059;
-typedef long long swig_type_1060;
-typedef _gostring_ swig_type_1061;
-typedef long long swig_type_1062;
-typedef _gostring_ swig_type_1063;
-typedef long long swig_type_1064;
-typedef _gostring_ swig_type_1065;
-typedef long long swig_type_1066;
-typedef _gostring_ swig_type_1067;
-typedef long long swig_type_1068;
-typedef _gostring_ swig_type_1069;
-typedef _gostring_ swig_type_1070;
-typedef long long swig_type_1071;
-typedef long long swig_type_1072;
-typedef _gostring_ swig_type_1073;
-typedef long long swig_type_1074;
-typedef _gostring_ swig_type_1075;
-typedef long long swig_type_1076;
-typedef long long swig_type_1077;
-typedef long long swig_type_1078;
-typedef long long swig_type_1079;
-typedef long long swig_type_1080;
-typedef _gostring_ swig_type_1081;
-typedef long long swig_type_1082;
-typedef long long swig_type_1083;
-typedef _gostring_ swig_type_1084;
-typedef _gostring_ swig_type_1085;
-typedef _goslice_ swig_type_1086;
-typedef long long swig_type_1087;
-typedef _gostring_ swig_type_1088;
-typedef long long swig_type_1089;
-typedef _gostring_ swig_type_1090;
-typedef _goslice_ swig_type_1091;
-typedef long long swig_type_1092;
-typedef long long swig_type_1093;
-typedef _gostring_ swig_type_1094;
-typedef long long swig_type_1095;
-typedef long long swig_type_1096;
-typedef _gostring_ swig_type_1097;
-typedef long long swig_type_1098;
-typedef _gostring_ swig_type_1099;
-typedef _goslice_ swig_type_1100;
-typedef _gostring_ swig_type_1101;
-typedef long long swig_type_1102;
-typedef _gostring_ swig_type_1103;
-typedef long long swig_type_1104;
-typedef _gostring_ swig_type_1105;
-typedef long long swig_type_1106;
-typedef _gostring_ swig_type_1107;
-typedef long long swig_type_1108;
-typedef _goslice_ swig_type_1109;
-typedef _gostring_ swig_type_1110;
-typedef long long swig_type_1111;
-typedef _gostring_ swig_type_1112;
-typedef long long swig_type_1113;
-typedef _gostring_ swig_type_1114;
-typedef long long swig_type_1115;
-typedef _gostring_ swig_type_1116;
-typedef long long swig_type_1117;
-typedef _gostring_ swig_type_1118;
-typedef long long swig_type_1119;
-typedef _gostring_ swig_type_1120;
-typedef long long swig_type_1121;
-typedef _gostring_ swig_type_1122;
-typedef long long swig_type_1123;
-typedef _gostring_ swig_type_1124;
-typedef _gostring_ swig_type_1125;
-typedef long long swig_type_1126;
-typedef long long swig_type_1127;
-typedef _gostring_ swig_type_1128;
-typedef long long swig_type_1129;
-typedef _gostring_ swig_type_1130;
-typedef _gostring_ swig_type_1131;
-typedef long long swig_type_1132;
-typedef _gostring_ swig_type_1133;
-typedef long long swig_type_1134;
-typedef long long swig_type_1135;
-typedef long long swig_type_1136;
-typedef long long swig_type_1137;
-typedef _gostring_ swig_type_1138;
-typedef long long swig_type_1139;
-typedef _gostring_ swig_type_1140;
-typedef long long swig_type_1141;
-typedef _gostring_ swig_type_1142;
-typedef long long swig_type_1143;
-typedef long long swig_type_1144;
-typedef long long swig_type_1145;
-typedef _gostring_ swig_type_1146;
-typedef long long swig_type_1147;
-typedef _gostring_ swig_type_1148;
-typedef long long swig_type_1149;
-typedef _gostring_ swig_type_1150;
-typedef _gostring_ swig_type_1151;
-typedef long long swig_type_1152;
-typedef long long swig_type_1153;
-typedef long long swig_type_1154;
-typedef long long swig_type_1155;
-typedef long long swig_type_1156;
-typedef long long swig_type_1157;
-typedef long long swig_type_1158;
-typedef long long swig_type_1159;
-typedef long long swig_type_1160;
-typedef long long swig_type_1161;
-typedef long long swig_type_1162;
-typedef long long swig_type_1163;
-typedef long long swig_type_1164;
-typedef long long swig_type_1165;
-typedef long long swig_type_1166;
-typedef long long swig_type_1167;
-typedef long long swig_type_1168;
-typedef long long swig_type_1169;
-typedef long long swig_type_1170;
-typedef long long swig_type_1171;
-typedef long long swig_type_1172;
-typedef _gostring_ swig_type_1173;
-typedef long long swig_type_1174;
-typedef _gostring_ swig_type_1175;
-typedef _goslice_ swig_type_1176;
-typedef long long swig_type_1177;
-typedef _goslice_ swig_type_1178;
-typedef long long swig_type_1179;
-typedef _gostring_ swig_type_1180;
-typedef long long swig_type_1181;
-typedef _goslice_ swig_type_1182;
-typedef _goslice_ swig_type_1183;
-typedef long long swig_type_1184;
-typedef long long swig_type_1185;
-typedef _gostring_ swig_type_1186;
-typedef long long swig_type_1187;
-typedef long long swig_type_1188;
-typedef long long swig_type_1189;
-typedef long long swig_type_1190;
-typedef long long swig_type_1191;
-typedef _gostring_ swig_type_1192;
-typedef long long swig_type_1193;
-typedef _goslice_ swig_type_1194;
-typedef _gostring_ swig_type_1195;
-typedef long long swig_type_1196;
-typedef _goslice_ swig_type_1197;
-typedef _gostring_ swig_type_1198;
-typedef long long swig_type_1199;
-typedef _goslice_ swig_type_1200;
-typedef _gostring_ swig_type_1201;
-typedef long long swig_type_1202;
-typedef _goslice_ swig_type_1203;
-typedef _gostring_ swig_type_1204;
-typedef _goslice_ swig_type_1205;
-typedef long long swig_type_1206;
-typedef _gostring_ swig_type_1207;
-typedef long long swig_type_1208;
-typedef _goslice_ swig_type_1209;
-typedef _gostring_ swig_type_1210;
-typedef _goslice_ swig_type_1211;
-typedef long long swig_type_1212;
-typedef _gostring_ swig_type_1213;
-typedef long long swig_type_1214;
-typedef _goslice_ swig_type_1215;
-typedef long long swig_type_1216;
-typedef _gostring_ swig_type_1217;
-typedef long long swig_type_1218;
-typedef long long swig_type_1219;
-typedef long long swig_type_1220;
-typedef long long swig_type_1221;
-typedef long long swig_type_1222;
-typedef _gostring_ swig_type_1223;
-typedef long long swig_type_1224;
-typedef _gostring_ swig_type_1225;
-typedef long long swig_type_1226;
-typedef _gostring_ swig_type_1227;
-typedef _goslice_ swig_type_1228;
-typedef long long swig_type_1229;
-typedef _gostring_ swig_type_1230;
-typedef long long swig_type_1231;
-typedef _gostring_ swig_type_1232;
-typedef _goslice_ swig_type_1233;
-typedef long long swig_type_1234;
-typedef _goslice_ swig_type_1235;
-typedef long long swig_type_1236;
-typedef _goslice_ swig_type_1237;
-typedef long long swig_type_1238;
-typedef _gostring_ swig_type_1239;
-typedef _gostring_ swig_type_1240;
-typedef long long swig_type_1241;
-typedef long long swig_type_1242;
-typedef _gostring_ swig_type_1243;
-typedef long long swig_type_1244;
-typedef long long swig_type_1245;
-typedef long long swig_type_1246;
-typedef long long swig_type_1247;
-typedef long long swig_type_1248;
-typedef _gostring_ swig_type_1249;
-typedef long long swig_type_1250;
-typedef long long swig_type_1251;
-typedef long long swig_type_1252;
-typedef long long swig_type_1253;
-typedef long long swig_type_1254;
-typedef _gostring_ swig_type_1255;
-typedef long long swig_type_1256;
-typedef long long swig_type_1257;
-typedef long long swig_type_1258;
-typedef long long swig_type_1259;
-typedef long long swig_type_1260;
-typedef _gostring_ swig_type_1261;
-typedef long long swig_type_1262;
-typedef _gostring_ swig_type_1263;
-typedef _gostring_ swig_type_1264;
-typedef long long swig_type_1265;
-typedef _gostring_ swig_type_1266;
-typedef _goslice_ swig_type_1267;
-typedef long long swig_type_1268;
-typedef _goslice_ swig_type_1269;
-typedef long long swig_type_1270;
-typedef _goslice_ swig_type_1271;
-typedef long long swig_type_1272;
-typedef _goslice_ swig_type_1273;
-typedef long long swig_type_1274;
-typedef _gostring_ swig_type_1275;
-typedef long long swig_type_1276;
-typedef _goslice_ swig_type_1277;
-typedef _goslice_ swig_type_1278;
-typedef _gostring_ swig_type_1279;
-typedef long long swig_type_1280;
-typedef _goslice_ swig_type_1281;
-typedef _goslice_ swig_type_1282;
-typedef _gostring_ swig_type_1283;
-typedef _gostring_ swig_type_1284;
-typedef _gostring_ swig_type_1285;
-typedef _gostring_ swig_type_1286;
-typedef _goslice_ swig_type_1287;
-typedef long long swig_type_1288;
-typedef _gostring_ swig_type_1289;
-typedef _gostring_ swig_type_1290;
-typedef long long swig_type_1291;
-typedef _gostring_ swig_type_1292;
-typedef long long swig_type_1293;
-typedef _gostring_ swig_type_1294;
-typedef long long swig_type_1295;
-typedef _gostring_ swig_type_1296;
-typedef long long swig_type_1297;
-typedef _gostring_ swig_type_1298;
-typedef long long swig_type_1299;
-typedef _gostring_ swig_type_1300;
-typedef long long swig_type_1301;
-typedef _gostring_ swig_type_1302;
-typedef long long swig_type_1303;
-typedef _gostring_ swig_type_1304;
-typedef long long swig_type_1305;
-typedef _gostring_ swig_type_1306;
-typedef long long swig_type_1307;
-typedef _gostring_ swig_type_1308;
-typedef _gostring_ swig_type_1309;
-typedef long long swig_type_1310;
-typedef _gostring_ swig_type_1311;
-typedef _gostring_ swig_type_1312;
-typedef _gostring_ swig_type_1313;
-typedef long long swig_type_1314;
-typedef long long swig_type_1315;
-typedef long long swig_type_1316;
-typedef long long swig_type_1317;
-typedef long long swig_type_1318;
-typedef long long swig_type_1319;
-typedef long long swig_type_1320;
-typedef long long swig_type_1321;
-typedef long long swig_type_1322;
-typedef long long swig_type_1323;
-typedef long long swig_type_1324;
-typedef long long swig_type_1325;
-typedef long long swig_type_1326;
-typedef long long swig_type_1327;
-typedef _gostring_ swig_type_1328;
-typedef long long swig_type_1329;
-typedef long long swig_type_1330;
-typedef long long swig_type_1331;
-typedef long long swig_type_1332;
-typedef long long swig_type_1333;
-typedef long long swig_type_1334;
-typedef long long swig_type_1335;
-typedef long long swig_type_1336;
-typedef _gostring_ swig_type_1337;
-typedef long long swig_type_1338;
-typedef _gostring_ swig_type_1339;
-typedef long long swig_type_1340;
-typedef _gostring_ swig_type_1341;
-typedef _gostring_ swig_type_1342;
-typedef long long swig_type_1343;
-typedef _goslice_ swig_type_1344;
-typedef _gostring_ swig_type_1345;
-typedef long long swig_type_1346;
-typedef _gostring_ swig_type_1347;
-typedef long long swig_type_1348;
-typedef long long swig_type_1349;
-typedef _goslice_ swig_type_1350;
-typedef long long swig_type_1351;
-typedef long long swig_type_1352;
-typedef long long swig_type_1353;
-typedef _goslice_ swig_type_1354;
-typedef long long swig_type_1355;
-typedef long long swig_type_1356;
-typedef long long swig_type_1357;
-typedef long long swig_type_1358;
-typedef long long swig_type_1359;
-typedef _gostring_ swig_type_1360;
-typedef _gostring_ swig_type_1361;
-typedef long long swig_type_1362;
-typedef _goslice_ swig_type_1363;
-typedef long long swig_type_1364;
-typedef _gostring_ swig_type_1365;
-typedef long long swig_type_1366;
-typedef _gostring_ swig_type_1367;
-typedef long long swig_type_1368;
-typedef _goslice_ swig_type_1369;
-typedef long long swig_type_1370;
-typedef _gostring_ swig_type_1371;
-typedef long long swig_type_1372;
-typedef _gostring_ swig_type_1373;
-typedef long long swig_type_1374;
-typedef long long swig_type_1375;
-typedef long long swig_type_1376;
-typedef _gostring_ swig_type_1377;
-typedef long long swig_type_1378;
-typedef _gostring_ swig_type_1379;
-typedef long long swig_type_1380;
 extern void _wrap_Swig_free_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_cdist_377dbe7983f549bf(swig_intgo arg1);
-extern swig_intgo _wrap_DIST_OK_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_CANCELLED_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_UNKNOWN_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_INVALID_ARGUMENT_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_NOT_FOUND_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_ALREADY_EXISTS_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_PERMISSION_DENIED_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_FAILED_PRECONDITION_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_ABORTED_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_OUT_OF_RANGE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_UNIMPLEMENTED_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_INTERNAL_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_UNAVAILABLE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_DATA_LOSS_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_F16_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_BF16_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_F32_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_F64_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_I8_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_U8_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_I16_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_U16_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_I32_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_U32_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_I64_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_U64_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_COMPLEX64_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_BOOL_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_REDUCE_SUM_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_REDUCE_MEAN_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_REDUCE_MIN_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_REDUCE_MAX_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_REDUCE_PROD_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_REDUCE_USER_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_NONE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_NUMERICS_DEFAULT_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_NUMERICS_ORDERED_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_NUMERICS_TREE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_STRATEGY_MESH_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_THREADS_CALLER_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_THREADS_LIBRARY_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_THREADS_HOST_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_TRANSPORT_AUTO_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_TRANSPORT_NONE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_TRANSPORT_GRPC_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_TRANSPORT_GLOO_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_REFORM_EXPLICIT_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_PLACEMENT_FREE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_PLACEMENT_CORES_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_VALUE_TENSOR_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_VALUE_MIRRORED_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_VALUE_LIST_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_VALUE_DICT_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_VALUE_VARIABLE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_VALUE_NONE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_VALUE_TUPLE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_VALUE_TEXT_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_VALUE_OBJECT_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_VALUE_RAGGED_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_VALUE_SPARSE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_VALUE_SHARDED_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_NONE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_SUM_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_MEAN_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_ASSIGN_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_ASSIGN_ADD_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_ASSIGN_SUB_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_INPUT_PER_WORKER_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_SHARD_AUTO_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_SHARD_FILE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_SHARD_DATA_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_SHARD_HINT_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_SHARD_OFF_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_NO_TIMEOUT_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_MAX_NDIM_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_MAX_TAG_BYTES_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_LOG_ERROR_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_LOG_WARNING_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_LOG_INFO_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_SCATTER_ADD_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_SCATTER_SUB_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_SCATTER_UPDATE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_SCATTER_MUL_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_SCATTER_DIV_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_SCATTER_MIN_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_SCATTER_MAX_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_METRIC_SUM_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_METRIC_MEAN_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_METRIC_ACCURACY_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_APPLY_SGD_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_APPLY_CALLBACK_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_PARTITION_SPLIT_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_PARTITION_ASSIGN_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_PARTITION_REPLICATE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_EDGE_ZERO_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_EDGE_WRAP_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_EDGE_CLAMP_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_EDGE_REFLECT_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_EDGE_NONE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_ENUM_STATUS_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_ENUM_DTYPE_cdist_377dbe7983f549bf(void);
 extern swig_intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_377dbe7983f549bf(void);
 extern swig_intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_377dbe7983f549bf(void);
 extern swig_intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_377dbe7983f549bf(void);
 extern swig_intgo _wrap_DIST_ENUM_AGGREGATION_cdist_377dbe7983f549bf(void);
 extern swig_intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_377dbe7983f549bf(void);
 extern swig_intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_377dbe7983f549bf(void);
 extern swig_intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_TASK_UNSET_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_377dbe7983f549bf(void);
 
+// cgo learns what a name is from the compiler's errors about statements that contain __cgo_undefined__2. If that is
+// not declared, GCC searches all names for a similar one, 3 ms for each function here.
+extern _gostring_ __cgo_undefined__2;
 #cgo pkg-config: dist
+#cgo CFLAGS: -g0
+#cgo CXXFLAGS: -O1 -g0
 
-extern swig_type_1 _wrap_told_cdist_377dbe7983f549bf(swig_intgo arg1);
-extern swig_type_2 _wrap_memory_counter_cdist_377dbe7983f549bf(void);
+extern _gostring_ _wrap_told_cdist_377dbe7983f549bf(swig_intgo arg1);
+extern long long _wrap_memory_counter_cdist_377dbe7983f549bf(void);
 extern uintptr_t _wrap__swig_NewDirectorCallbacksCallbacks_cdist_377dbe7983f549bf(int);
-extern void _wrap_DeleteDirectorCallbacks_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_delete_Callbacks_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_intgo _wrap_Callbacks_replica_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_3 arg2, swig_type_4 arg3, swig_intgo arg4, swig_intgo arg5);
-extern swig_type_5 _wrap_Callbacks_values_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_6 arg2, swig_type_7 arg3, swig_type_8 arg4, swig_type_9 arg5);
-extern swig_type_10 _wrap_Callbacks_merge_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_11 arg2, swig_type_12 arg3, swig_type_13 arg4, swig_type_14 arg5);
-extern swig_type_15 _wrap_Callbacks_update_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_16 arg2, swig_intgo arg3, swig_type_17 arg4, swig_type_18 arg5, swig_type_19 arg6, swig_type_20 arg7);
-extern swig_type_21 _wrap_Callbacks_source_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_22 arg2, swig_type_23 arg3);
-extern swig_type_24 _wrap_Callbacks_file_source_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_25 arg2, swig_type_26 arg3, swig_type_27 arg4, swig_type_28 arg5);
-extern swig_type_29 _wrap_Callbacks_dataset_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_30 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5);
-extern swig_type_31 _wrap_Callbacks_dataset_reduce_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_32 arg2, swig_type_33 arg3, swig_type_34 arg4);
-extern swig_type_35 _wrap_Callbacks_value_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_36 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_37 _wrap_Callbacks_initial_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_38 arg2);
-extern swig_type_39 _wrap_Callbacks_method_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_40 arg2, swig_type_41 arg3, swig_type_42 arg4, swig_type_43 arg5, swig_type_44 arg6);
-extern swig_type_45 _wrap_Callbacks_closure_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_type_48 arg4);
-extern swig_type_49 _wrap_Callbacks_create_state_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_50 arg2, swig_type_51 arg3);
-extern void _wrap_Callbacks_destroy_state_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_52 arg2, swig_type_53 arg3);
-extern swig_intgo _wrap_Callbacks_warm_up_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_54 arg2, swig_type_55 arg3);
-extern swig_intgo _wrap_Callbacks_step_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_56 arg2, swig_type_57 arg3, swig_type_58 arg4);
-extern swig_intgo _wrap_Callbacks_update_variables_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_59 arg2, swig_type_60 arg3, swig_type_61 arg4, swig_type_62 arg5);
-extern swig_intgo _wrap_Callbacks_partition_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_63 arg2, swig_type_64 arg3, swig_type_65 arg4);
-extern void _wrap_Callbacks_loop_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_66 arg2, swig_type_67 arg3, swig_type_68 arg4);
-extern void _wrap_Callbacks_reduce_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_69 arg2, swig_type_70 arg3, swig_type_71 arg4, swig_type_72 arg5, swig_intgo arg6);
-extern void _wrap_Callbacks_apply_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_73 arg2, swig_type_74 arg3, swig_type_75 arg4, swig_type_76 arg5, swig_intgo arg6, swig_type_77 arg7, swig_type_78 arg8, swig_intgo arg9, swig_type_79 arg10);
-extern swig_intgo _wrap_Callbacks_reduce_components_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_80 arg2, swig_intgo arg3, swig_type_81 arg4, swig_type_82 arg5, swig_type_83 arg6);
-extern swig_intgo _wrap_Callbacks_broadcast_copies_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_84 arg2, swig_type_85 arg3, swig_type_86 arg4, swig_type_87 arg5);
-extern swig_intgo _wrap_Callbacks_gather_components_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_88 arg2, swig_type_89 arg3, swig_type_90 arg4, swig_intgo arg5, swig_type_91 arg6);
-extern void _wrap_Callbacks_log_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_92 arg2, swig_intgo arg3, swig_type_93 arg4);
-extern swig_intgo _wrap_Callbacks_execute_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_94 arg2, swig_type_95 arg3, swig_type_96 arg4);
-extern void _wrap_Callbacks_release_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_97 arg2);
 extern void _wrap_set_callbacks_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_run_task_cdist_377dbe7983f549bf(swig_type_98 arg1, swig_type_99 arg2);
-extern void _wrap_ClusterJobs_add_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3, swig_type_102 arg4, swig_type_103 arg5);
-extern swig_type_104 _wrap_ClusterJobs_size_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_105 _wrap_ClusterJobs_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_run_task_cdist_377dbe7983f549bf(long long arg1, long long arg2);
+extern void _wrap_ClusterJobs_add_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2, _gostring_ arg3, _goslice_ arg4, long long arg5);
+extern long long _wrap_ClusterJobs_size_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern long long _wrap_ClusterJobs_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_ClusterJobs_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_ClusterJobs_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_intgo _wrap_ResolverAnswer_has_task_type_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern swig_intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_ResolverAnswer_set_text_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_106 arg2);
+extern void _wrap_ResolverAnswer_set_text_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
 extern void _wrap_ResolverAnswer_set_number_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_ResolverAnswer_set_spec_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_107 arg2);
+extern void _wrap_ResolverAnswer_set_spec_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern swig_intgo _wrap_RESOLVER_SPEC_cdist_377dbe7983f549bf(void);
 extern swig_intgo _wrap_RESOLVER_TASK_TYPE_cdist_377dbe7983f549bf(void);
 extern swig_intgo _wrap_RESOLVER_TASK_ID_cdist_377dbe7983f549bf(void);
@@ -1625,816 +65,623 @@ extern swig_intgo _wrap_RESOLVER_ENVIRONMENT_cdist_377dbe7983f549bf(void);
 extern swig_intgo _wrap_RESOLVER_ADDRESS_cdist_377dbe7983f549bf(void);
 extern swig_intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_377dbe7983f549bf(void);
 extern uintptr_t _wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_377dbe7983f549bf(int);
-extern void _wrap_DeleteDirectorResolverCallbacks_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_delete_ResolverCallbacks_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_intgo _wrap_ResolverCallbacks_answer_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_108 arg2, swig_intgo arg3, swig_type_109 arg4, swig_intgo arg5, swig_type_110 arg6, uintptr_t arg7);
 extern void _wrap_set_resolver_callbacks_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_111 _wrap_cluster_resolver_create_host_cdist_377dbe7983f549bf(swig_type_112 arg1, swig_intgo arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_113 _wrap_partitions_fixed_shards_cdist_377dbe7983f549bf(swig_type_114 arg1, swig_type_115 arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern swig_type_116 _wrap_partitions_min_size_cdist_377dbe7983f549bf(swig_type_117 arg1, swig_type_118 arg2, swig_intgo arg3, swig_type_119 arg4, swig_type_120 arg5, swig_intgo arg6, swig_voidp arg7);
-extern swig_type_121 _wrap_partitions_max_size_cdist_377dbe7983f549bf(swig_type_122 arg1, swig_type_123 arg2, swig_intgo arg3, swig_type_124 arg4, swig_type_125 arg5, swig_intgo arg6, swig_voidp arg7);
-extern swig_type_126 _wrap_dist_cluster_spec_from_json_cdist_377dbe7983f549bf(swig_type_127 arg1, swig_voidp arg2);
-extern swig_type_128 _wrap_dist_cluster_spec_create_cdist_377dbe7983f549bf(swig_type_129 arg1, swig_type_130 arg2, swig_voidp arg3);
-extern swig_type_131 _wrap_dist_cluster_spec_union_cdist_377dbe7983f549bf(swig_type_132 arg1, swig_type_133 arg2, swig_voidp arg3);
-extern void _wrap_dist_cluster_spec_destroy_cdist_377dbe7983f549bf(swig_type_134 arg1);
-extern swig_type_135 _wrap_dist_cluster_spec_num_jobs_cdist_377dbe7983f549bf(swig_type_136 arg1);
-extern swig_type_137 _wrap_dist_cluster_spec_job_cdist_377dbe7983f549bf(swig_type_138 arg1, swig_type_139 arg2);
-extern swig_type_140 _wrap_dist_cluster_spec_num_tasks_cdist_377dbe7983f549bf(swig_type_141 arg1, swig_type_142 arg2, swig_voidp arg3);
-extern swig_type_143 _wrap_dist_cluster_spec_task_indices_cdist_377dbe7983f549bf(swig_type_144 arg1, swig_type_145 arg2, swig_voidp arg3, swig_type_146 arg4, swig_voidp arg5);
-extern swig_type_147 _wrap_dist_cluster_spec_task_address_cdist_377dbe7983f549bf(swig_type_148 arg1, swig_type_149 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_intgo _wrap_dist_cluster_spec_is_equal_cdist_377dbe7983f549bf(swig_type_150 arg1, swig_type_151 arg2);
-extern swig_type_152 _wrap_dist_cluster_spec_json_cdist_377dbe7983f549bf(swig_type_153 arg1);
-extern swig_type_154 _wrap_dist_cluster_validate_cdist_377dbe7983f549bf(swig_type_155 arg1, swig_type_156 arg2, swig_intgo arg3);
-extern swig_type_157 _wrap_dist_cluster_is_chief_cdist_377dbe7983f549bf(swig_type_158 arg1, swig_type_159 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_160 _wrap_dist_cluster_collective_leader_cdist_377dbe7983f549bf(swig_type_161 arg1, swig_type_162 arg2, swig_intgo arg3, swig_type_163 arg4, swig_type_164 arg5);
-extern swig_type_165 _wrap_dist_cluster_coordination_leader_cdist_377dbe7983f549bf(swig_type_166 arg1, swig_type_167 arg2, swig_type_168 arg3);
-extern swig_type_169 _wrap_dist_cluster_worker_count_cdist_377dbe7983f549bf(swig_type_170 arg1, swig_type_171 arg2, swig_voidp arg3);
-extern swig_type_172 _wrap_dist_cluster_id_in_cluster_cdist_377dbe7983f549bf(swig_type_173 arg1, swig_type_174 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_175 _wrap_dist_cluster_should_save_checkpoint_cdist_377dbe7983f549bf(swig_type_176 arg1, swig_type_177 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_178 _wrap_dist_cluster_should_save_summary_cdist_377dbe7983f549bf(swig_type_179 arg1, swig_type_180 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_181 _wrap_dist_cluster_should_evaluate_cdist_377dbe7983f549bf(swig_type_182 arg1, swig_type_183 arg2, swig_intgo arg3, swig_voidp arg4);
+extern _gostring_ _wrap_cluster_resolver_create_host_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, uintptr_t arg3, swig_voidp arg4);
+extern _gostring_ _wrap_partitions_fixed_shards_cdist_377dbe7983f549bf(_goslice_ arg1, long long arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern _gostring_ _wrap_partitions_min_size_cdist_377dbe7983f549bf(_goslice_ arg1, long long arg2, swig_intgo arg3, long long arg4, long long arg5, swig_intgo arg6, swig_voidp arg7);
+extern _gostring_ _wrap_partitions_max_size_cdist_377dbe7983f549bf(_goslice_ arg1, long long arg2, swig_intgo arg3, long long arg4, long long arg5, swig_intgo arg6, swig_voidp arg7);
+extern _gostring_ _wrap_dist_cluster_spec_from_json_cdist_377dbe7983f549bf(_gostring_ arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_cluster_spec_create_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_cluster_spec_union_cdist_377dbe7983f549bf(_goslice_ arg1, long long arg2, swig_voidp arg3);
+extern void _wrap_dist_cluster_spec_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern long long _wrap_dist_cluster_spec_num_jobs_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_cluster_spec_job_cdist_377dbe7983f549bf(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_voidp arg3, long long arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_cluster_spec_task_address_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_intgo _wrap_dist_cluster_spec_is_equal_cdist_377dbe7983f549bf(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_cluster_spec_json_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_cluster_validate_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_intgo arg3);
+extern _gostring_ _wrap_dist_cluster_is_chief_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_cluster_collective_leader_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_intgo arg3, _goslice_ arg4, long long arg5);
+extern _gostring_ _wrap_dist_cluster_coordination_leader_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_cluster_worker_count_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_cluster_should_save_summary_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_cluster_should_evaluate_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
 extern void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_cluster_resolver_options_task_id_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_environment_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_184 arg2);
-extern swig_type_185 _wrap_dist_cluster_resolver_options_environment_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_session_address_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_186 arg2);
-extern swig_type_187 _wrap_dist_cluster_resolver_options_session_address_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_188 arg2);
-extern swig_type_189 _wrap_dist_cluster_resolver_options_tf_config_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_environment_set_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_cluster_resolver_options_session_address_set_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
 extern uintptr_t _wrap_new_dist_cluster_resolver_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_cluster_resolver_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_set_task_type_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_190 arg2);
-extern void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_191 arg2);
-extern swig_type_192 _wrap_dist_cluster_resolver_create_simple_cdist_377dbe7983f549bf(swig_type_193 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_194 _wrap_dist_cluster_resolver_create_tf_config_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_dist_cluster_resolver_options_set_task_type_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
+extern _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_377dbe7983f549bf(long long arg1, uintptr_t arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_dist_slurm_options_has_rank_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_has_rank_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_slurm_options_rank_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_rank_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_slurm_options_num_tasks_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_num_tasks_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_host_list_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_195 arg2);
-extern swig_type_196 _wrap_dist_slurm_options_host_list_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_tasks_per_node_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_197 arg2);
-extern swig_type_198 _wrap_dist_slurm_options_tasks_per_node_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_host_list_set_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_slurm_options_tasks_per_node_set_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
 extern void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_slurm_options_port_base_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_port_base_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_slurm_options_gpus_per_host_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_slurm_options_gpus_per_task_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_slurm_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_slurm_options_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_slurm_options_set_jobs_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_199 _wrap_dist_cluster_resolver_create_slurm_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_200 _wrap_dist_slurm_expand_tasks_per_node_cdist_377dbe7983f549bf(swig_type_201 arg1, swig_voidp arg2, swig_type_202 arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_377dbe7983f549bf(_gostring_ arg1, swig_voidp arg2, long long arg3, swig_voidp arg4);
 extern void _wrap_dist_kubernetes_options_has_index_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_has_index_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_kubernetes_options_index_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_index_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_kubernetes_options_num_workers_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_kubernetes_options_first_index_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_first_index_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_kubernetes_options_port_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_port_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_host_name_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_203 arg2);
-extern swig_type_204 _wrap_dist_kubernetes_options_host_name_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_service_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_205 arg2);
-extern swig_type_206 _wrap_dist_kubernetes_options_service_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_name_space_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_207 arg2);
-extern swig_type_208 _wrap_dist_kubernetes_options_name_space_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_domain_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_209 arg2);
-extern swig_type_210 _wrap_dist_kubernetes_options_domain_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_host_name_set_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_kubernetes_options_service_set_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_kubernetes_options_name_space_set_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_kubernetes_options_domain_set_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
 extern uintptr_t _wrap_new_dist_kubernetes_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_kubernetes_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_211 _wrap_dist_cluster_resolver_create_kubernetes_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_212 _wrap_dist_cluster_resolver_create_union_cdist_377dbe7983f549bf(swig_type_213 arg1, swig_type_214 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_cluster_resolver_destroy_cdist_377dbe7983f549bf(swig_type_215 arg1);
-extern swig_type_216 _wrap_dist_cluster_resolver_spec_cdist_377dbe7983f549bf(swig_type_217 arg1, swig_voidp arg2);
-extern swig_type_218 _wrap_dist_cluster_resolver_task_type_cdist_377dbe7983f549bf(swig_type_219 arg1, swig_type_220 arg2, swig_type_221 arg3, swig_voidp arg4);
-extern swig_type_222 _wrap_dist_cluster_resolver_task_id_cdist_377dbe7983f549bf(swig_type_223 arg1, swig_voidp arg2);
-extern swig_type_224 _wrap_dist_cluster_resolver_rpc_layer_cdist_377dbe7983f549bf(swig_type_225 arg1, swig_type_226 arg2, swig_type_227 arg3, swig_voidp arg4);
-extern swig_type_228 _wrap_dist_cluster_resolver_environment_cdist_377dbe7983f549bf(swig_type_229 arg1, swig_type_230 arg2, swig_type_231 arg3, swig_voidp arg4);
-extern swig_type_232 _wrap_dist_cluster_resolver_master_cdist_377dbe7983f549bf(swig_type_233 arg1, swig_type_234 arg2, swig_intgo arg3, swig_type_235 arg4, swig_type_236 arg5, swig_type_237 arg6);
-extern swig_type_238 _wrap_dist_cluster_resolver_num_accelerators_cdist_377dbe7983f549bf(swig_type_239 arg1, swig_type_240 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_241 _wrap_dist_cluster_resolver_gpu_ids_cdist_377dbe7983f549bf(swig_type_242 arg1, swig_type_243 arg2, swig_type_244 arg3);
+extern _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_377dbe7983f549bf(_goslice_ arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_cluster_resolver_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_cluster_resolver_spec_cdist_377dbe7983f549bf(long long arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_377dbe7983f549bf(long long arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_cluster_resolver_environment_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_cluster_resolver_master_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_intgo arg3, _gostring_ arg4, _goslice_ arg5, long long arg6);
+extern _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, long long arg3);
 extern void _wrap_dist_rendezvous_options_has_rank_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_rendezvous_options_rank_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_rendezvous_options_rank_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_rendezvous_options_size_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_rendezvous_options_size_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_rendezvous_options_address_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_245 arg2);
-extern swig_type_246 _wrap_dist_rendezvous_options_address_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_rendezvous_options_job_name_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_247 arg2);
-extern swig_type_248 _wrap_dist_rendezvous_options_job_name_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_249 arg2);
-extern swig_type_250 _wrap_dist_rendezvous_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_rendezvous_options_cancel_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_251 arg2);
-extern swig_type_252 _wrap_dist_rendezvous_options_cancel_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_rendezvous_options_address_set_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_rendezvous_options_job_name_set_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_rendezvous_options_cancel_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern uintptr_t _wrap_new_dist_rendezvous_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_rendezvous_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_253 _wrap_dist_cluster_resolver_create_rendezvous_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_377dbe7983f549bf(void);
-extern swig_type_254 _wrap_dist_partitions_part_cdist_377dbe7983f549bf(swig_type_255 arg1, swig_type_256 arg2, swig_type_257 arg3, swig_voidp arg4, swig_voidp arg5);
-extern swig_type_258 _wrap_dist_partitions_part_of_cdist_377dbe7983f549bf(swig_type_259 arg1, swig_type_260 arg2, swig_type_261 arg3, swig_voidp arg4, swig_voidp arg5);
-extern swig_type_262 _wrap_submit_cdist_377dbe7983f549bf(swig_type_263 arg1, swig_type_264 arg2, swig_intgo arg3, swig_type_265 arg4, swig_type_266 arg5, swig_type_267 arg6, swig_type_268 arg7, swig_voidp arg8);
-extern swig_type_269 _wrap_batcher_submit_cdist_377dbe7983f549bf(swig_type_270 arg1, swig_type_271 arg2, swig_intgo arg3, swig_type_272 arg4, swig_type_273 arg5, swig_type_274 arg6, swig_type_275 arg7, swig_type_276 arg8, swig_voidp arg9);
-extern swig_intgo _wrap_DIST_VERSION_cdist_377dbe7983f549bf(void);
+extern _gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_partitions_part_cdist_377dbe7983f549bf(long long arg1, long long arg2, long long arg3, swig_voidp arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_partitions_part_of_cdist_377dbe7983f549bf(long long arg1, long long arg2, long long arg3, swig_voidp arg4, swig_voidp arg5);
+extern _gostring_ _wrap_submit_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_intgo arg3, long long arg4, long long arg5, long long arg6, long long arg7, swig_voidp arg8);
+extern _gostring_ _wrap_batcher_submit_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_intgo arg3, long long arg4, long long arg5, long long arg6, long long arg7, long long arg8, swig_voidp arg9);
 extern swig_intgo _wrap_dist_version_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_dist_has_feature_cdist_377dbe7983f549bf(swig_type_277 arg1);
-extern swig_type_278 _wrap_dist_status_name_cdist_377dbe7983f549bf(swig_intgo arg1);
-extern swig_type_279 _wrap_dist_fail_cdist_377dbe7983f549bf(swig_intgo arg1, swig_type_280 arg2);
-extern swig_type_281 _wrap_dist_enum_name_cdist_377dbe7983f549bf(swig_intgo arg1, swig_intgo arg2);
-extern swig_type_282 _wrap_dist_enum_from_name_cdist_377dbe7983f549bf(swig_intgo arg1, swig_type_283 arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_has_feature_cdist_377dbe7983f549bf(_gostring_ arg1);
+extern _gostring_ _wrap_dist_status_name_cdist_377dbe7983f549bf(swig_intgo arg1);
+extern _gostring_ _wrap_dist_enum_name_cdist_377dbe7983f549bf(swig_intgo arg1, swig_intgo arg2);
+extern _gostring_ _wrap_dist_enum_from_name_cdist_377dbe7983f549bf(swig_intgo arg1, _gostring_ arg2, swig_voidp arg3);
 extern void _wrap_dist_strategy_options_kind_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_kind_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_num_replicas_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_num_replicas_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_threads_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_threads_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_numerics_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_numerics_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_284 arg2);
-extern swig_type_285 _wrap_dist_strategy_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_async_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_286 arg2);
-extern swig_type_287 _wrap_dist_strategy_options_async_bytes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_parameter_device_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_288 arg2);
-extern swig_type_289 _wrap_dist_strategy_options_parameter_device_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_strategy_options_async_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_strategy_options_parameter_device_set_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
 extern void _wrap_dist_strategy_options_communication_set_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_dist_strategy_options_communication_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_cross_device_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_290 arg2);
-extern swig_type_291 _wrap_dist_strategy_options_cross_device_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_cross_device_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_strategy_options_count_memory_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_strategy_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_strategy_options_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_placement_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_placement_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_292 arg2);
-extern swig_type_293 _wrap_dist_strategy_options_stack_size_bytes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_budget_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_294 arg2);
-extern swig_type_295 _wrap_dist_strategy_options_budget_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_strategy_options_budget_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_strategy_options_move_host_threads_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_helper_threads_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_helper_threads_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_recorded_events_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_recorded_events_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_late_destroys_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_late_destroys_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_device_assignment_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_296 arg2);
-extern swig_type_297 _wrap_dist_strategy_options_device_assignment_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_device_assignment_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_strategy_options_transport_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_transport_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_cluster_resolver_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_298 arg2);
-extern swig_type_299 _wrap_dist_strategy_options_cluster_resolver_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_network_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_300 arg2);
-extern swig_type_301 _wrap_dist_strategy_options_network_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_staging_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_302 arg2);
-extern swig_type_303 _wrap_dist_strategy_options_staging_bytes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_cluster_resolver_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_strategy_options_network_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_strategy_options_staging_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_strategy_options_reform_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_reform_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_set_log_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_304 arg2);
-extern void _wrap_dist_strategy_options_set_devices_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_305 arg2, swig_type_306 arg3);
-extern void _wrap_dist_strategy_options_set_axes_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_307 arg2, swig_type_308 arg3, swig_type_309 arg4);
-extern void _wrap_dist_strategy_options_set_cpus_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_310 arg2, swig_type_311 arg3);
-extern void _wrap_dist_strategy_options_set_executor_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_312 arg2, swig_intgo arg3);
-extern void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_313 arg2, swig_type_314 arg3);
-extern void _wrap_dist_strategy_options_set_functions_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_315 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
-extern swig_type_316 _wrap_dist_strategy_create_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_317 _wrap_dist_strategy_destroy_cdist_377dbe7983f549bf(swig_type_318 arg1);
-extern swig_type_319 _wrap_dist_strategy_cancel_cdist_377dbe7983f549bf(swig_type_320 arg1);
-extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_377dbe7983f549bf(swig_type_321 arg1);
-extern swig_type_322 _wrap_dist_strategy_shutdown_cdist_377dbe7983f549bf(swig_type_323 arg1, swig_type_324 arg2);
-extern swig_intgo _wrap_dist_strategy_kind_of_cdist_377dbe7983f549bf(swig_type_325 arg1);
-extern swig_type_326 _wrap_dist_strategy_device_cdist_377dbe7983f549bf(swig_type_327 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_328 _wrap_dist_strategy_parameter_device_cdist_377dbe7983f549bf(swig_type_329 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_330 _wrap_dist_canonical_device_cdist_377dbe7983f549bf(swig_type_331 arg1, swig_type_332 arg2, swig_type_333 arg3);
+extern void _wrap_dist_strategy_options_set_log_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_strategy_options_set_devices_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2, long long arg3);
+extern void _wrap_dist_strategy_options_set_axes_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2, _goslice_ arg3, long long arg4);
+extern void _wrap_dist_strategy_options_set_cpus_cdist_377dbe7983f549bf(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern void _wrap_dist_strategy_options_set_executor_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2, swig_intgo arg3);
+extern void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_377dbe7983f549bf(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern void _wrap_dist_strategy_options_set_functions_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
+extern _gostring_ _wrap_dist_strategy_create_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_strategy_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_strategy_cancel_cdist_377dbe7983f549bf(long long arg1);
+extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_strategy_shutdown_cdist_377dbe7983f549bf(long long arg1, long long arg2);
+extern swig_intgo _wrap_dist_strategy_kind_of_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_strategy_device_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_strategy_parameter_device_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_canonical_device_cdist_377dbe7983f549bf(_gostring_ arg1, _goslice_ arg2, long long arg3);
 extern void _wrap_dist_strategy_properties_kind_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_kind_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_strategy_properties_num_replicas_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_workers_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_num_workers_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_use_merge_call_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_between_graph_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_between_graph_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_should_init_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_should_init_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_should_save_summary_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_global_batch_size_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_worker_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_worker_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_first_replica_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_first_replica_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_generation_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_generation_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_joined_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_num_joined_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_left_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_num_left_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_max_contributions_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_strategy_properties_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_strategy_properties_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_334 _wrap_dist_strategy_query_cdist_377dbe7983f549bf(swig_type_335 arg1, uintptr_t arg2);
-extern swig_type_336 _wrap_dist_strategy_cluster_resolver_cdist_377dbe7983f549bf(swig_type_337 arg1, swig_voidp arg2);
-extern swig_type_338 _wrap_dist_budget_create_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2, swig_voidp arg3);
-extern void _wrap_dist_budget_destroy_cdist_377dbe7983f549bf(swig_type_339 arg1);
-extern void _wrap_dist_network_options_credit_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_340 arg2);
-extern swig_type_341 _wrap_dist_network_options_credit_bytes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern _gostring_ _wrap_dist_strategy_query_cdist_377dbe7983f549bf(long long arg1, uintptr_t arg2);
+extern _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_377dbe7983f549bf(long long arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_budget_create_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2, swig_voidp arg3);
+extern void _wrap_dist_budget_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern void _wrap_dist_network_options_credit_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_network_options_count_memory_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_network_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_network_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_342 _wrap_dist_network_create_cdist_377dbe7983f549bf(swig_intgo arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_network_destroy_cdist_377dbe7983f549bf(swig_type_343 arg1);
+extern _gostring_ _wrap_dist_network_create_cdist_377dbe7983f549bf(swig_intgo arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_network_destroy_cdist_377dbe7983f549bf(long long arg1);
 extern void _wrap_dist_reform_options_min_workers_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_reform_options_min_workers_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_reform_options_window_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_344 arg2);
-extern swig_type_345 _wrap_dist_reform_options_window_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_reform_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_346 arg2);
-extern swig_type_347 _wrap_dist_reform_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_reform_options_window_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_reform_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern uintptr_t _wrap_new_dist_reform_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_reform_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_348 _wrap_dist_strategy_reform_cdist_377dbe7983f549bf(swig_type_349 arg1, uintptr_t arg2);
-extern swig_type_350 _wrap_dist_strategy_reform_due_cdist_377dbe7983f549bf(swig_type_351 arg1, swig_voidp arg2);
-extern void _wrap_dist_run_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_352 arg2);
-extern swig_type_353 _wrap_dist_run_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern _gostring_ _wrap_dist_strategy_reform_cdist_377dbe7983f549bf(long long arg1, uintptr_t arg2);
+extern _gostring_ _wrap_dist_strategy_reform_due_cdist_377dbe7983f549bf(long long arg1, swig_voidp arg2);
+extern void _wrap_dist_run_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_run_options_cancel_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_354 arg2);
-extern swig_type_355 _wrap_dist_run_options_cancel_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_run_options_cancel_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern uintptr_t _wrap_new_dist_run_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_run_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_356 _wrap_dist_run_cdist_377dbe7983f549bf(swig_type_357 arg1, swig_type_358 arg2, uintptr_t arg3);
-extern swig_type_359 _wrap_dist_run_values_cdist_377dbe7983f549bf(swig_type_360 arg1, swig_type_361 arg2, swig_type_362 arg3, swig_type_363 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_replica_id_cdist_377dbe7983f549bf(swig_type_364 arg1);
-extern swig_intgo _wrap_dist_replica_num_replicas_cdist_377dbe7983f549bf(swig_type_365 arg1);
-extern swig_type_366 _wrap_dist_replica_strategy_cdist_377dbe7983f549bf(swig_type_367 arg1);
-extern swig_type_368 _wrap_dist_replica_parallel_for_cdist_377dbe7983f549bf(swig_type_369 arg1, swig_type_370 arg2, swig_type_371 arg3, swig_type_372 arg4, swig_type_373 arg5);
-extern swig_type_374 _wrap_dist_merge_call_cdist_377dbe7983f549bf(swig_type_375 arg1, swig_type_376 arg2, swig_type_377 arg3, swig_type_378 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_379 _wrap_dist_replica_enter_cdist_377dbe7983f549bf(swig_type_380 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_381 _wrap_dist_replica_leave_cdist_377dbe7983f549bf(swig_type_382 arg1, swig_intgo arg2);
-extern swig_type_383 _wrap_dist_replica_detach_cdist_377dbe7983f549bf(swig_type_384 arg1);
-extern swig_type_385 _wrap_dist_replica_attach_cdist_377dbe7983f549bf(swig_type_386 arg1);
-extern swig_type_387 _wrap_dist_cancel_create_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_388 _wrap_dist_cancel_signal_cdist_377dbe7983f549bf(swig_type_389 arg1, swig_type_390 arg2);
-extern swig_intgo _wrap_dist_cancel_signalled_cdist_377dbe7983f549bf(swig_type_391 arg1);
-extern void _wrap_dist_cancel_destroy_cdist_377dbe7983f549bf(swig_type_392 arg1);
+extern _gostring_ _wrap_dist_run_cdist_377dbe7983f549bf(long long arg1, long long arg2, uintptr_t arg3);
+extern _gostring_ _wrap_dist_run_values_cdist_377dbe7983f549bf(long long arg1, long long arg2, long long arg3, long long arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_replica_id_cdist_377dbe7983f549bf(long long arg1);
+extern swig_intgo _wrap_dist_replica_num_replicas_cdist_377dbe7983f549bf(long long arg1);
+extern long long _wrap_dist_replica_strategy_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_replica_parallel_for_cdist_377dbe7983f549bf(long long arg1, long long arg2, long long arg3, long long arg4, long long arg5);
+extern _gostring_ _wrap_dist_merge_call_cdist_377dbe7983f549bf(long long arg1, long long arg2, long long arg3, long long arg4, uintptr_t arg5, swig_voidp arg6);
+extern _gostring_ _wrap_dist_replica_enter_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_replica_leave_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2);
+extern _gostring_ _wrap_dist_replica_detach_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_replica_attach_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_cancel_create_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_cancel_signal_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2);
+extern swig_intgo _wrap_dist_cancel_signalled_cdist_377dbe7983f549bf(long long arg1);
+extern void _wrap_dist_cancel_destroy_cdist_377dbe7983f549bf(long long arg1);
 extern void _wrap_dist_collective_options_numerics_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_collective_options_numerics_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_collective_options_tag_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_393 arg2);
-extern swig_type_394 _wrap_dist_collective_options_tag_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_collective_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_395 arg2);
-extern swig_type_396 _wrap_dist_collective_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_collective_options_group_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_397 arg2);
-extern swig_type_398 _wrap_dist_collective_options_group_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_collective_options_contributions_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_399 arg2);
-extern swig_type_400 _wrap_dist_collective_options_contributions_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_collective_options_tag_set_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_collective_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_collective_options_group_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_collective_options_contributions_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_collective_options_axis_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_collective_options_axis_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_collective_options_planned_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_collective_options_planned_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_401 arg2);
-extern swig_type_402 _wrap_dist_collective_options_bytes_per_pack_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_collective_options_cancel_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_403 arg2);
-extern swig_type_404 _wrap_dist_collective_options_cancel_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_405 arg2);
-extern swig_type_406 _wrap_dist_collective_options_reduce_element_bytes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_collective_options_cancel_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern uintptr_t _wrap_new_dist_collective_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_collective_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_collective_options_set_weights_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_407 arg2, swig_type_408 arg3);
-extern void _wrap_dist_collective_options_set_reduce_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_409 arg2);
-extern void _wrap_dist_collective_options_set_splits_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_410 arg2, swig_type_411 arg3);
+extern void _wrap_dist_collective_options_set_weights_cdist_377dbe7983f549bf(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern void _wrap_dist_collective_options_set_reduce_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_collective_options_set_splits_cdist_377dbe7983f549bf(uintptr_t arg1, _goslice_ arg2, long long arg3);
 extern void _wrap_dist_collective_options_begin_work_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_412 _wrap_dist_collective_options_work_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_413 _wrap_dist_all_reduce_cdist_377dbe7983f549bf(swig_type_414 arg1, swig_intgo arg2, swig_type_415 arg3, swig_type_416 arg4, swig_type_417 arg5, uintptr_t arg6);
-extern swig_type_418 _wrap_dist_reduce_to_root_cdist_377dbe7983f549bf(swig_type_419 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_420 arg4, swig_type_421 arg5, swig_type_422 arg6, uintptr_t arg7);
-extern swig_type_423 _wrap_dist_reduce_scatter_cdist_377dbe7983f549bf(swig_type_424 arg1, swig_intgo arg2, swig_type_425 arg3, swig_type_426 arg4, swig_type_427 arg5, uintptr_t arg6);
-extern swig_type_428 _wrap_dist_all_gather_cdist_377dbe7983f549bf(swig_type_429 arg1, swig_type_430 arg2, swig_type_431 arg3, swig_type_432 arg4, uintptr_t arg5);
-extern swig_type_433 _wrap_dist_gather_to_root_cdist_377dbe7983f549bf(swig_type_434 arg1, swig_intgo arg2, swig_type_435 arg3, swig_type_436 arg4, swig_type_437 arg5, uintptr_t arg6);
-extern swig_type_438 _wrap_dist_broadcast_cdist_377dbe7983f549bf(swig_type_439 arg1, swig_intgo arg2, swig_type_440 arg3, swig_type_441 arg4, swig_type_442 arg5, uintptr_t arg6);
-extern swig_type_443 _wrap_dist_scatter_from_root_cdist_377dbe7983f549bf(swig_type_444 arg1, swig_intgo arg2, swig_type_445 arg3, swig_type_446 arg4, swig_type_447 arg5, uintptr_t arg6);
-extern swig_type_448 _wrap_dist_all_to_all_cdist_377dbe7983f549bf(swig_type_449 arg1, swig_type_450 arg2, swig_type_451 arg3, swig_type_452 arg4, uintptr_t arg5);
-extern swig_type_453 _wrap_dist_scan_cdist_377dbe7983f549bf(swig_type_454 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_455 arg4, swig_type_456 arg5, swig_type_457 arg6, uintptr_t arg7);
-extern swig_type_458 _wrap_dist_permute_cdist_377dbe7983f549bf(swig_type_459 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_460 arg4, swig_type_461 arg5, swig_type_462 arg6, uintptr_t arg7);
-extern swig_type_463 _wrap_dist_barrier_cdist_377dbe7983f549bf(swig_type_464 arg1, uintptr_t arg2);
-extern swig_type_465 _wrap_dist_all_reduce_value_cdist_377dbe7983f549bf(swig_type_466 arg1, swig_intgo arg2, swig_type_467 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_468 _wrap_dist_all_gather_value_cdist_377dbe7983f549bf(swig_type_469 arg1, swig_type_470 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_471 _wrap_dist_group_create_cdist_377dbe7983f549bf(swig_type_472 arg1, swig_type_473 arg2, swig_type_474 arg3, swig_voidp arg4);
-extern swig_type_475 _wrap_dist_group_destroy_cdist_377dbe7983f549bf(swig_type_476 arg1);
-extern swig_intgo _wrap_dist_group_size_cdist_377dbe7983f549bf(swig_type_477 arg1);
-extern swig_intgo _wrap_dist_group_rank_cdist_377dbe7983f549bf(swig_type_478 arg1, swig_intgo arg2);
-extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_479 arg2);
-extern swig_type_480 _wrap_dist_communication_options_bytes_per_pack_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_communication_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_481 arg2);
-extern swig_type_482 _wrap_dist_communication_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern long long _wrap_dist_collective_options_work_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern _gostring_ _wrap_dist_all_reduce_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6);
+extern _gostring_ _wrap_dist_reduce_to_root_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, swig_intgo arg3, _goslice_ arg4, _goslice_ arg5, long long arg6, uintptr_t arg7);
+extern _gostring_ _wrap_dist_reduce_scatter_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6);
+extern _gostring_ _wrap_dist_all_gather_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, _goslice_ arg3, long long arg4, uintptr_t arg5);
+extern _gostring_ _wrap_dist_gather_to_root_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6);
+extern _gostring_ _wrap_dist_broadcast_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6);
+extern _gostring_ _wrap_dist_scatter_from_root_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6);
+extern _gostring_ _wrap_dist_all_to_all_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, _goslice_ arg3, long long arg4, uintptr_t arg5);
+extern _gostring_ _wrap_dist_scan_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, swig_intgo arg3, _goslice_ arg4, _goslice_ arg5, long long arg6, uintptr_t arg7);
+extern _gostring_ _wrap_dist_permute_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, swig_intgo arg3, _goslice_ arg4, _goslice_ arg5, long long arg6, uintptr_t arg7);
+extern _gostring_ _wrap_dist_barrier_cdist_377dbe7983f549bf(long long arg1, uintptr_t arg2);
+extern _gostring_ _wrap_dist_all_reduce_value_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, long long arg3, uintptr_t arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_all_gather_value_cdist_377dbe7983f549bf(long long arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_group_create_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_group_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern swig_intgo _wrap_dist_group_size_cdist_377dbe7983f549bf(long long arg1);
+extern swig_intgo _wrap_dist_group_rank_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2);
+extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_communication_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern long long _wrap_dist_communication_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_communication_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_communication_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_483 _wrap_dist_communication_options_merge_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern _gostring_ _wrap_dist_communication_options_merge_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
 extern void _wrap_dist_apply_options_kind_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_apply_options_kind_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_apply_options_learning_rate_set_cdist_377dbe7983f549bf(uintptr_t arg1, double arg2);
-extern double _wrap_dist_apply_options_learning_rate_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_apply_options_momentum_set_cdist_377dbe7983f549bf(uintptr_t arg1, double arg2);
-extern double _wrap_dist_apply_options_momentum_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_apply_options_clip_norm_set_cdist_377dbe7983f549bf(uintptr_t arg1, double arg2);
-extern double _wrap_dist_apply_options_clip_norm_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_apply_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_apply_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_apply_options_set_states_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_484 arg2, swig_type_485 arg3, swig_type_486 arg4);
-extern void _wrap_dist_apply_options_set_function_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_487 arg2);
-extern swig_type_488 _wrap_dist_reduce_apply_cdist_377dbe7983f549bf(swig_type_489 arg1, swig_intgo arg2, swig_type_490 arg3, swig_type_491 arg4, swig_type_492 arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8);
-extern swig_type_493 _wrap_dist_work_test_cdist_377dbe7983f549bf(swig_type_494 arg1, swig_voidp arg2);
-extern swig_type_495 _wrap_dist_work_wait_cdist_377dbe7983f549bf(swig_type_496 arg1, swig_type_497 arg2);
-extern swig_type_498 _wrap_dist_work_wait_any_cdist_377dbe7983f549bf(swig_type_499 arg1, swig_type_500 arg2, swig_type_501 arg3, swig_voidp arg4);
-extern swig_type_502 _wrap_dist_work_cancel_cdist_377dbe7983f549bf(swig_type_503 arg1);
-extern void _wrap_dist_work_destroy_cdist_377dbe7983f549bf(swig_type_504 arg1);
-extern swig_type_505 _wrap_dist_work_start_cdist_377dbe7983f549bf(swig_type_506 arg1);
-extern swig_type_507 _wrap_dist_work_ready_cdist_377dbe7983f549bf(swig_type_508 arg1, swig_type_509 arg2);
-extern swig_intgo _wrap_DIST_PRIORITY_MIN_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_PRIORITY_MAX_cdist_377dbe7983f549bf(void);
+extern void _wrap_dist_apply_options_set_states_cdist_377dbe7983f549bf(uintptr_t arg1, _goslice_ arg2, long long arg3, long long arg4);
+extern void _wrap_dist_apply_options_set_function_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_dist_reduce_apply_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8);
+extern _gostring_ _wrap_dist_work_test_cdist_377dbe7983f549bf(long long arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_work_wait_cdist_377dbe7983f549bf(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_work_wait_any_cdist_377dbe7983f549bf(_goslice_ arg1, long long arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_work_cancel_cdist_377dbe7983f549bf(long long arg1);
+extern void _wrap_dist_work_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_work_start_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_work_ready_cdist_377dbe7983f549bf(long long arg1, long long arg2);
 extern void _wrap_dist_instances_options_helper_threads_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_instances_options_helper_threads_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_instances_options_max_queued_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_510 arg2);
-extern swig_type_511 _wrap_dist_instances_options_max_queued_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_instances_options_spin_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_512 arg2);
-extern swig_type_513 _wrap_dist_instances_options_spin_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_instances_options_stuck_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_514 arg2);
-extern swig_type_515 _wrap_dist_instances_options_stuck_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_instances_options_max_queued_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_instances_options_spin_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_instances_options_stuck_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_instances_options_max_replaced_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_instances_options_max_replaced_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_instances_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_instances_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_instances_options_set_functions_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_516 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_517 _wrap_dist_instances_open_cdist_377dbe7983f549bf(swig_type_518 arg1, uintptr_t arg2);
-extern swig_type_519 _wrap_dist_instances_close_cdist_377dbe7983f549bf(swig_type_520 arg1, swig_type_521 arg2);
-extern swig_type_522 _wrap_dist_serve_cdist_377dbe7983f549bf(swig_type_523 arg1, swig_intgo arg2);
-extern swig_type_524 _wrap_dist_instance_state_cdist_377dbe7983f549bf(swig_type_525 arg1);
-extern swig_type_526 _wrap_dist_replica_check_cdist_377dbe7983f549bf(swig_type_527 arg1);
-extern swig_type_528 _wrap_dist_request_test_cdist_377dbe7983f549bf(swig_type_529 arg1, swig_voidp arg2);
-extern swig_type_530 _wrap_dist_request_wait_cdist_377dbe7983f549bf(swig_type_531 arg1, swig_type_532 arg2);
-extern swig_type_533 _wrap_dist_request_wait_any_cdist_377dbe7983f549bf(swig_type_534 arg1, swig_type_535 arg2, swig_type_536 arg3, swig_voidp arg4);
-extern swig_type_537 _wrap_dist_request_cancel_cdist_377dbe7983f549bf(swig_type_538 arg1);
-extern swig_type_539 _wrap_dist_request_user_data_cdist_377dbe7983f549bf(swig_type_540 arg1);
-extern void _wrap_dist_request_destroy_cdist_377dbe7983f549bf(swig_type_541 arg1);
-extern swig_type_542 _wrap_dist_completions_create_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_543 _wrap_dist_completions_next_cdist_377dbe7983f549bf(swig_type_544 arg1, swig_type_545 arg2, swig_voidp arg3);
-extern swig_type_546 _wrap_dist_completions_descriptor_cdist_377dbe7983f549bf(swig_type_547 arg1, swig_voidp arg2);
-extern void _wrap_dist_completions_destroy_cdist_377dbe7983f549bf(swig_type_548 arg1);
+extern void _wrap_dist_instances_options_set_functions_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2, swig_intgo arg3, swig_intgo arg4);
+extern _gostring_ _wrap_dist_instances_open_cdist_377dbe7983f549bf(long long arg1, uintptr_t arg2);
+extern _gostring_ _wrap_dist_instances_close_cdist_377dbe7983f549bf(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_serve_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2);
+extern long long _wrap_dist_instance_state_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_replica_check_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_request_test_cdist_377dbe7983f549bf(long long arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_request_wait_cdist_377dbe7983f549bf(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_request_cancel_cdist_377dbe7983f549bf(long long arg1);
+extern long long _wrap_dist_request_user_data_cdist_377dbe7983f549bf(long long arg1);
+extern void _wrap_dist_request_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_completions_create_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_completions_next_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_voidp arg3);
 extern void _wrap_dist_batcher_options_max_items_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_batcher_options_max_items_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_max_delay_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_549 arg2);
-extern swig_type_550 _wrap_dist_batcher_options_max_delay_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_max_waiting_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_551 arg2);
-extern swig_type_552 _wrap_dist_batcher_options_max_waiting_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_max_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_553 arg2);
-extern swig_type_554 _wrap_dist_batcher_options_max_bytes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_batcher_options_max_delay_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_batcher_options_max_waiting_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_batcher_options_max_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_batcher_options_continuous_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_batcher_options_continuous_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_batcher_options_max_results_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_batcher_options_max_results_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_batcher_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_batcher_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_set_buckets_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_555 arg2, swig_type_556 arg3);
+extern void _wrap_dist_batcher_options_set_buckets_cdist_377dbe7983f549bf(uintptr_t arg1, _goslice_ arg2, long long arg3);
 extern void _wrap_dist_batcher_options_set_tokens_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_557 _wrap_dist_batcher_create_cdist_377dbe7983f549bf(swig_type_558 arg1, swig_type_559 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_batcher_count_cdist_377dbe7983f549bf(swig_type_560 arg1, swig_voidp arg2, swig_voidp arg3);
-extern swig_type_561 _wrap_dist_batcher_destroy_cdist_377dbe7983f549bf(swig_type_562 arg1);
-extern swig_type_563 _wrap_dist_batch_size_cdist_377dbe7983f549bf(swig_type_564 arg1);
-extern swig_type_565 _wrap_dist_batch_bucket_cdist_377dbe7983f549bf(swig_type_566 arg1);
-extern swig_type_567 _wrap_dist_batch_user_data_cdist_377dbe7983f549bf(swig_type_568 arg1, swig_type_569 arg2);
-extern swig_type_570 _wrap_dist_batch_state_cdist_377dbe7983f549bf(swig_type_571 arg1, swig_type_572 arg2);
-extern void _wrap_dist_batch_set_state_cdist_377dbe7983f549bf(swig_type_573 arg1, swig_type_574 arg2, swig_type_575 arg3);
-extern swig_type_576 _wrap_dist_batch_check_cdist_377dbe7983f549bf(swig_type_577 arg1, swig_type_578 arg2);
-extern swig_type_579 _wrap_dist_batch_emit_cdist_377dbe7983f549bf(swig_type_580 arg1, swig_type_581 arg2, swig_type_582 arg3);
-extern void _wrap_dist_batch_end_cdist_377dbe7983f549bf(swig_type_583 arg1, swig_type_584 arg2, swig_intgo arg3);
-extern swig_type_585 _wrap_dist_request_take_cdist_377dbe7983f549bf(swig_type_586 arg1, swig_type_587 arg2, swig_voidp arg3);
-extern swig_type_588 _wrap_dist_versions_create_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_589 _wrap_dist_versions_publish_cdist_377dbe7983f549bf(swig_type_590 arg1, swig_type_591 arg2, swig_voidp arg3);
-extern swig_type_592 _wrap_dist_replica_version_cdist_377dbe7983f549bf(swig_type_593 arg1, swig_type_594 arg2, swig_voidp arg3, swig_voidp arg4);
-extern swig_type_595 _wrap_dist_versions_latest_cdist_377dbe7983f549bf(swig_type_596 arg1);
-extern swig_type_597 _wrap_dist_versions_await_cdist_377dbe7983f549bf(swig_type_598 arg1, swig_type_599 arg2, swig_type_600 arg3);
-extern void _wrap_dist_versions_destroy_cdist_377dbe7983f549bf(swig_type_601 arg1);
-extern swig_type_602 _wrap_dist_value_create_tensor_cdist_377dbe7983f549bf(swig_type_603 arg1, swig_type_604 arg2, swig_voidp arg3);
-extern swig_type_605 _wrap_dist_value_wrap_tensor_cdist_377dbe7983f549bf(swig_type_606 arg1, swig_type_607 arg2, swig_type_608 arg3, swig_voidp arg4);
-extern swig_type_609 _wrap_dist_value_create_per_replica_cdist_377dbe7983f549bf(swig_type_610 arg1, swig_type_611 arg2, swig_type_612 arg3, swig_voidp arg4);
-extern swig_type_613 _wrap_dist_value_create_mirrored_cdist_377dbe7983f549bf(swig_type_614 arg1, swig_type_615 arg2, swig_type_616 arg3, swig_voidp arg4);
-extern swig_type_617 _wrap_dist_value_create_list_cdist_377dbe7983f549bf(swig_type_618 arg1, swig_type_619 arg2, swig_type_620 arg3, swig_voidp arg4);
-extern swig_type_621 _wrap_dist_value_create_tuple_cdist_377dbe7983f549bf(swig_type_622 arg1, swig_type_623 arg2, swig_type_624 arg3, swig_voidp arg4);
-extern swig_type_625 _wrap_dist_value_create_dict_cdist_377dbe7983f549bf(swig_type_626 arg1, swig_type_627 arg2, swig_type_628 arg3, swig_type_629 arg4, swig_voidp arg5);
-extern swig_type_630 _wrap_dist_value_create_none_cdist_377dbe7983f549bf(swig_type_631 arg1, swig_voidp arg2);
-extern swig_type_632 _wrap_dist_value_create_variable_cdist_377dbe7983f549bf(swig_type_633 arg1, swig_voidp arg2);
-extern swig_type_634 _wrap_dist_values_from_function_cdist_377dbe7983f549bf(swig_type_635 arg1, swig_type_636 arg2, swig_voidp arg3);
-extern swig_type_637 _wrap_dist_value_retain_cdist_377dbe7983f549bf(swig_type_638 arg1);
-extern void _wrap_dist_value_release_cdist_377dbe7983f549bf(swig_type_639 arg1);
-extern swig_intgo _wrap_dist_value_kind_of_cdist_377dbe7983f549bf(swig_type_640 arg1);
-extern swig_type_641 _wrap_dist_value_size_cdist_377dbe7983f549bf(swig_type_642 arg1);
-extern swig_type_643 _wrap_dist_value_item_cdist_377dbe7983f549bf(swig_type_644 arg1, swig_type_645 arg2);
-extern swig_type_646 _wrap_dist_value_key_cdist_377dbe7983f549bf(swig_type_647 arg1, swig_type_648 arg2);
-extern swig_type_649 _wrap_dist_value_get_cdist_377dbe7983f549bf(swig_type_650 arg1, swig_type_651 arg2);
-extern swig_type_652 _wrap_dist_value_tensor_cdist_377dbe7983f549bf(swig_type_653 arg1, swig_type_654 arg2);
-extern swig_type_655 _wrap_dist_value_variable_cdist_377dbe7983f549bf(swig_type_656 arg1);
-extern swig_type_657 _wrap_dist_value_create_text_cdist_377dbe7983f549bf(swig_type_658 arg1, swig_type_659 arg2, swig_voidp arg3);
-extern swig_type_660 _wrap_dist_value_wrap_object_cdist_377dbe7983f549bf(swig_type_661 arg1, swig_type_662 arg2, swig_voidp arg3);
-extern swig_type_663 _wrap_dist_value_create_composite_cdist_377dbe7983f549bf(swig_type_664 arg1, swig_intgo arg2, swig_type_665 arg3, swig_type_666 arg4, swig_voidp arg5);
-extern swig_type_667 _wrap_dist_value_text_cdist_377dbe7983f549bf(swig_type_668 arg1);
-extern swig_type_669 _wrap_dist_value_object_cdist_377dbe7983f549bf(swig_type_670 arg1);
-extern swig_type_671 _wrap_dist_value_from_dlpack_cdist_377dbe7983f549bf(swig_type_672 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_673 _wrap_dist_value_to_dlpack_cdist_377dbe7983f549bf(swig_type_674 arg1, uintptr_t arg2);
-extern swig_type_675 _wrap_dist_dtype_size_cdist_377dbe7983f549bf(swig_intgo arg1);
-extern swig_type_676 _wrap_dist_tensor_num_elements_cdist_377dbe7983f549bf(swig_type_677 arg1);
+extern _gostring_ _wrap_dist_batcher_create_cdist_377dbe7983f549bf(long long arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_batcher_count_cdist_377dbe7983f549bf(long long arg1, swig_voidp arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_batcher_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern long long _wrap_dist_batch_size_cdist_377dbe7983f549bf(long long arg1);
+extern long long _wrap_dist_batch_bucket_cdist_377dbe7983f549bf(long long arg1);
+extern long long _wrap_dist_batch_user_data_cdist_377dbe7983f549bf(long long arg1, long long arg2);
+extern long long _wrap_dist_batch_state_cdist_377dbe7983f549bf(long long arg1, long long arg2);
+extern void _wrap_dist_batch_set_state_cdist_377dbe7983f549bf(long long arg1, long long arg2, long long arg3);
+extern _gostring_ _wrap_dist_batch_check_cdist_377dbe7983f549bf(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_batch_emit_cdist_377dbe7983f549bf(long long arg1, long long arg2, long long arg3);
+extern void _wrap_dist_batch_end_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_intgo arg3);
+extern _gostring_ _wrap_dist_request_take_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_versions_create_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_versions_publish_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_replica_version_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_voidp arg3, swig_voidp arg4);
+extern long long _wrap_dist_versions_latest_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_versions_await_cdist_377dbe7983f549bf(long long arg1, long long arg2, long long arg3);
+extern void _wrap_dist_versions_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_value_create_tensor_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_value_wrap_tensor_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_value_create_per_replica_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_value_create_mirrored_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_value_create_list_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_value_create_tuple_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_value_create_dict_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, _goslice_ arg3, long long arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_value_create_none_cdist_377dbe7983f549bf(long long arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_value_create_variable_cdist_377dbe7983f549bf(long long arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_values_from_function_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_voidp arg3);
+extern long long _wrap_dist_value_retain_cdist_377dbe7983f549bf(long long arg1);
+extern void _wrap_dist_value_release_cdist_377dbe7983f549bf(long long arg1);
+extern swig_intgo _wrap_dist_value_kind_of_cdist_377dbe7983f549bf(long long arg1);
+extern long long _wrap_dist_value_size_cdist_377dbe7983f549bf(long long arg1);
+extern long long _wrap_dist_value_item_cdist_377dbe7983f549bf(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_value_key_cdist_377dbe7983f549bf(long long arg1, long long arg2);
+extern long long _wrap_dist_value_get_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2);
+extern _gostring_ _wrap_dist_value_tensor_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2);
+extern long long _wrap_dist_value_variable_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_value_create_text_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_value_wrap_object_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_value_create_composite_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, _goslice_ arg3, long long arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_value_text_cdist_377dbe7983f549bf(long long arg1);
+extern long long _wrap_dist_value_object_cdist_377dbe7983f549bf(long long arg1);
 extern void _wrap_dist_variable_options_aggregation_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_variable_options_aggregation_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_variable_options_name_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_678 arg2);
-extern swig_type_679 _wrap_dist_variable_options_name_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_variable_options_name_set_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
 extern void _wrap_dist_variable_options_synchronization_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_variable_options_synchronization_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_variable_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_variable_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_variable_options_set_initial_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_680 arg2);
-extern swig_type_681 _wrap_dist_variable_create_cdist_377dbe7983f549bf(swig_type_682 arg1, swig_type_683 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_variable_destroy_cdist_377dbe7983f549bf(swig_type_684 arg1);
-extern swig_type_685 _wrap_dist_variable_name_cdist_377dbe7983f549bf(swig_type_686 arg1);
-extern swig_intgo _wrap_dist_variable_num_copies_cdist_377dbe7983f549bf(swig_type_687 arg1);
-extern swig_type_688 _wrap_dist_variable_component_cdist_377dbe7983f549bf(swig_type_689 arg1, swig_intgo arg2, swig_type_690 arg3);
-extern swig_type_691 _wrap_dist_variable_read_cdist_377dbe7983f549bf(swig_type_692 arg1, swig_type_693 arg2, swig_voidp arg3);
-extern swig_type_694 _wrap_dist_variable_assign_cdist_377dbe7983f549bf(swig_type_695 arg1, swig_type_696 arg2, swig_intgo arg3, swig_type_697 arg4);
-extern swig_type_698 _wrap_dist_replica_read_cdist_377dbe7983f549bf(swig_type_699 arg1, swig_type_700 arg2, swig_voidp arg3);
-extern swig_type_701 _wrap_dist_replica_assign_cdist_377dbe7983f549bf(swig_type_702 arg1, swig_type_703 arg2, swig_intgo arg3, swig_type_704 arg4, uintptr_t arg5);
-extern swig_type_705 _wrap_dist_replica_variable_cdist_377dbe7983f549bf(swig_type_706 arg1, swig_type_707 arg2, swig_type_708 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_709 _wrap_dist_variable_class_cdist_377dbe7983f549bf(swig_type_710 arg1);
-extern swig_intgo _wrap_dist_variable_synchronization_cdist_377dbe7983f549bf(swig_type_711 arg1);
-extern swig_intgo _wrap_dist_variable_aggregation_cdist_377dbe7983f549bf(swig_type_712 arg1);
-extern swig_type_713 _wrap_dist_variable_copy_name_cdist_377dbe7983f549bf(swig_type_714 arg1, swig_intgo arg2);
-extern swig_type_715 _wrap_dist_variable_device_cdist_377dbe7983f549bf(swig_type_716 arg1, swig_type_717 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_718 _wrap_dist_variable_scatter_cdist_377dbe7983f549bf(swig_type_719 arg1, swig_type_720 arg2, swig_intgo arg3, swig_type_721 arg4);
-extern swig_type_722 _wrap_dist_replica_assign_value_cdist_377dbe7983f549bf(swig_type_723 arg1, swig_type_724 arg2, swig_intgo arg3, swig_type_725 arg4, uintptr_t arg5);
-extern swig_type_726 _wrap_dist_replica_scatter_cdist_377dbe7983f549bf(swig_type_727 arg1, swig_type_728 arg2, swig_intgo arg3, swig_type_729 arg4, uintptr_t arg5);
-extern swig_type_730 _wrap_dist_reduce_cdist_377dbe7983f549bf(swig_type_731 arg1, swig_intgo arg2, swig_type_732 arg3, swig_type_733 arg4, swig_type_734 arg5, swig_voidp arg6);
-extern swig_type_735 _wrap_dist_reduce_to_cdist_377dbe7983f549bf(swig_type_736 arg1, swig_intgo arg2, swig_type_737 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_738 _wrap_dist_batch_reduce_to_cdist_377dbe7983f549bf(swig_type_739 arg1, swig_intgo arg2, swig_type_740 arg3, uintptr_t arg4, swig_type_741 arg5, uintptr_t arg6, swig_type_742 arg7);
-extern swig_type_743 _wrap_dist_gather_cdist_377dbe7983f549bf(swig_type_744 arg1, swig_type_745 arg2, swig_intgo arg3, swig_voidp arg4);
+extern void _wrap_dist_variable_options_set_initial_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_dist_variable_create_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_variable_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_variable_name_cdist_377dbe7983f549bf(long long arg1);
+extern swig_intgo _wrap_dist_variable_num_copies_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_variable_component_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, _goslice_ arg3);
+extern _gostring_ _wrap_dist_variable_read_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_variable_assign_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_intgo arg3, long long arg4);
+extern _gostring_ _wrap_dist_replica_read_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_replica_assign_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_intgo arg3, _goslice_ arg4, uintptr_t arg5);
+extern _gostring_ _wrap_dist_replica_variable_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, _goslice_ arg3, uintptr_t arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_variable_class_cdist_377dbe7983f549bf(long long arg1);
+extern swig_intgo _wrap_dist_variable_synchronization_cdist_377dbe7983f549bf(long long arg1);
+extern swig_intgo _wrap_dist_variable_aggregation_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_variable_copy_name_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2);
+extern _gostring_ _wrap_dist_variable_device_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_intgo arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_variable_scatter_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_intgo arg3, long long arg4);
+extern _gostring_ _wrap_dist_replica_assign_value_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_intgo arg3, long long arg4, uintptr_t arg5);
+extern _gostring_ _wrap_dist_replica_scatter_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_intgo arg3, long long arg4, uintptr_t arg5);
+extern _gostring_ _wrap_dist_reduce_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, long long arg3, _goslice_ arg4, long long arg5, swig_voidp arg6);
+extern _gostring_ _wrap_dist_reduce_to_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, long long arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern _gostring_ _wrap_dist_batch_reduce_to_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, _goslice_ arg3, uintptr_t arg4, long long arg5, uintptr_t arg6, _goslice_ arg7);
+extern _gostring_ _wrap_dist_gather_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_intgo arg3, swig_voidp arg4);
 extern void _wrap_dist_update_options_ungrouped_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_update_options_ungrouped_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_update_options_parallel_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_update_options_parallel_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_update_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_update_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_746 _wrap_dist_update_cdist_377dbe7983f549bf(swig_type_747 arg1, swig_type_748 arg2, swig_type_749 arg3, swig_type_750 arg4, swig_type_751 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_752 _wrap_dist_update_non_slot_cdist_377dbe7983f549bf(swig_type_753 arg1, swig_type_754 arg2, swig_type_755 arg3, swig_type_756 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_757 _wrap_dist_replica_update_cdist_377dbe7983f549bf(swig_type_758 arg1, swig_type_759 arg2, swig_type_760 arg3, swig_type_761 arg4, swig_type_762 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_763 _wrap_dist_strategy_local_results_cdist_377dbe7983f549bf(swig_type_764 arg1, swig_type_765 arg2, swig_voidp arg3);
-extern swig_type_766 _wrap_dist_broadcast_to_cdist_377dbe7983f549bf(swig_type_767 arg1, swig_type_768 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_769 _wrap_dist_destination_device_cdist_377dbe7983f549bf(swig_type_770 arg1, uintptr_t arg2, swig_type_771 arg3, swig_type_772 arg4);
-extern swig_type_773 _wrap_dist_reduce_op_from_aggregation_cdist_377dbe7983f549bf(swig_intgo arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_update_cdist_377dbe7983f549bf(long long arg1, long long arg2, long long arg3, long long arg4, long long arg5, uintptr_t arg6, swig_voidp arg7);
+extern _gostring_ _wrap_dist_update_non_slot_cdist_377dbe7983f549bf(long long arg1, long long arg2, long long arg3, long long arg4, uintptr_t arg5, swig_voidp arg6);
+extern _gostring_ _wrap_dist_replica_update_cdist_377dbe7983f549bf(long long arg1, long long arg2, long long arg3, long long arg4, long long arg5, uintptr_t arg6, swig_voidp arg7);
+extern _gostring_ _wrap_dist_strategy_local_results_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_broadcast_to_cdist_377dbe7983f549bf(long long arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_destination_device_cdist_377dbe7983f549bf(long long arg1, uintptr_t arg2, _goslice_ arg3, long long arg4);
+extern _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_377dbe7983f549bf(swig_intgo arg1, swig_voidp arg2);
 extern void _wrap_dist_dataset_options_drop_remainder_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_774 arg2);
-extern swig_type_775 _wrap_dist_dataset_options_global_batch_size_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_dataset_options_shuffle_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_shuffle_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_prefetch_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_prefetch_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_seed_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_776 arg2);
-extern swig_type_777 _wrap_dist_dataset_options_seed_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_seed_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_dataset_options_shard_policy_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_shard_policy_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_num_workers_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_num_workers_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_worker_index_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_worker_index_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_worker_batches_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_worker_batches_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_shard_hint_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_shard_hint_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_interleave_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_interleave_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_static_shapes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_static_shapes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_replication_mode_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_replication_mode_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_as_one_process_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_as_one_process_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_dataset_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_dataset_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_778 arg2, swig_type_779 arg3);
-extern swig_type_780 _wrap_dist_dataset_create_from_tensors_cdist_377dbe7983f549bf(swig_type_781 arg1, swig_type_782 arg2, swig_type_783 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_784 _wrap_dist_dataset_create_from_callback_cdist_377dbe7983f549bf(swig_type_785 arg1, swig_type_786 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_377dbe7983f549bf(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, long long arg3, uintptr_t arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_dataset_create_from_callback_cdist_377dbe7983f549bf(long long arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
 extern void _wrap_dist_input_context_num_input_pipelines_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_input_context_input_pipeline_id_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_input_context_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_input_context_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_787 _wrap_dist_input_context_per_replica_batch_size_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_788 arg2, swig_voidp arg3);
-extern swig_type_789 _wrap_dist_dataset_create_from_function_cdist_377dbe7983f549bf(swig_type_790 arg1, swig_type_791 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_dataset_destroy_cdist_377dbe7983f549bf(swig_type_792 arg1);
-extern swig_type_793 _wrap_dist_iterator_create_cdist_377dbe7983f549bf(swig_type_794 arg1, swig_voidp arg2);
-extern void _wrap_dist_position_pass_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_795 arg2);
-extern swig_type_796 _wrap_dist_position_pass_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_position_elements_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_797 arg2);
-extern swig_type_798 _wrap_dist_position_elements_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_position_examples_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_799 arg2);
-extern swig_type_800 _wrap_dist_position_examples_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_position_batches_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_801 arg2);
-extern swig_type_802 _wrap_dist_position_batches_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_dataset_create_from_function_cdist_377dbe7983f549bf(long long arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_dataset_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_iterator_create_cdist_377dbe7983f549bf(long long arg1, swig_voidp arg2);
+extern void _wrap_dist_position_pass_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern long long _wrap_dist_position_pass_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_position_elements_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern long long _wrap_dist_position_elements_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_position_examples_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern long long _wrap_dist_position_examples_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_position_batches_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern long long _wrap_dist_position_batches_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_position_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_position_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_803 _wrap_dist_iterator_position_cdist_377dbe7983f549bf(swig_type_804 arg1, uintptr_t arg2);
-extern swig_type_805 _wrap_dist_iterator_create_at_cdist_377dbe7983f549bf(swig_type_806 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_807 _wrap_dist_iterator_next_cdist_377dbe7983f549bf(swig_type_808 arg1, swig_voidp arg2);
-extern void _wrap_dist_iterator_destroy_cdist_377dbe7983f549bf(swig_type_809 arg1);
-extern swig_type_810 _wrap_dist_dataset_create_from_files_cdist_377dbe7983f549bf(swig_type_811 arg1, swig_type_812 arg2, swig_type_813 arg3, swig_type_814 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_815 _wrap_dist_batch_sizes_for_worker_cdist_377dbe7983f549bf(swig_type_816 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_817 arg5, swig_type_818 arg6);
-extern swig_type_819 _wrap_dist_dataset_element_spec_cdist_377dbe7983f549bf(swig_type_820 arg1, swig_voidp arg2);
-extern swig_type_821 _wrap_dist_dataset_reduce_cdist_377dbe7983f549bf(swig_type_822 arg1, swig_type_823 arg2, swig_type_824 arg3, swig_voidp arg4);
-extern swig_type_825 _wrap_dist_dataset_check_shards_cdist_377dbe7983f549bf(swig_type_826 arg1, swig_type_827 arg2);
-extern swig_type_828 _wrap_dist_iterator_next_optional_cdist_377dbe7983f549bf(swig_type_829 arg1, swig_voidp arg2);
-extern void _wrap_dist_drift_num_copies_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern _gostring_ _wrap_dist_iterator_position_cdist_377dbe7983f549bf(long long arg1, uintptr_t arg2);
+extern _gostring_ _wrap_dist_iterator_create_at_cdist_377dbe7983f549bf(long long arg1, uintptr_t arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_iterator_next_cdist_377dbe7983f549bf(long long arg1, swig_voidp arg2);
+extern void _wrap_dist_iterator_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_dataset_create_from_files_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, long long arg3, long long arg4, uintptr_t arg5, swig_voidp arg6);
+extern _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, _goslice_ arg5, long long arg6);
+extern _gostring_ _wrap_dist_dataset_element_spec_cdist_377dbe7983f549bf(long long arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_dataset_reduce_cdist_377dbe7983f549bf(long long arg1, long long arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_dataset_check_shards_cdist_377dbe7983f549bf(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_iterator_next_optional_cdist_377dbe7983f549bf(long long arg1, swig_voidp arg2);
 extern swig_intgo _wrap_dist_drift_num_copies_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_drift_replica_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_replica_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_drift_expected_replica_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_expected_replica_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_drift_element_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_830 arg2);
-extern swig_type_831 _wrap_dist_drift_element_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern long long _wrap_dist_drift_element_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_drift_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_drift_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_832 _wrap_dist_variable_check_drift_cdist_377dbe7983f549bf(swig_type_833 arg1, swig_type_834 arg2, uintptr_t arg3);
-extern swig_type_835 _wrap_dist_metric_create_cdist_377dbe7983f549bf(swig_type_836 arg1, swig_intgo arg2, swig_type_837 arg3, swig_voidp arg4);
-extern swig_type_838 _wrap_dist_metric_update_cdist_377dbe7983f549bf(swig_type_839 arg1, swig_type_840 arg2, swig_type_841 arg3, swig_type_842 arg4, swig_type_843 arg5);
-extern swig_type_844 _wrap_dist_metric_result_cdist_377dbe7983f549bf(swig_type_845 arg1, swig_type_846 arg2, swig_voidp arg3);
-extern swig_type_847 _wrap_dist_metric_reset_cdist_377dbe7983f549bf(swig_type_848 arg1, swig_type_849 arg2);
-extern swig_intgo _wrap_dist_metric_kind_of_cdist_377dbe7983f549bf(swig_type_850 arg1);
-extern swig_type_851 _wrap_dist_metric_name_cdist_377dbe7983f549bf(swig_type_852 arg1);
-extern swig_type_853 _wrap_dist_metric_variable_cdist_377dbe7983f549bf(swig_type_854 arg1);
-extern void _wrap_dist_metric_destroy_cdist_377dbe7983f549bf(swig_type_855 arg1);
-extern swig_type_856 _wrap_dist_average_loss_cdist_377dbe7983f549bf(swig_type_857 arg1, swig_type_858 arg2, swig_type_859 arg3, swig_type_860 arg4, swig_type_861 arg5);
-extern swig_type_862 _wrap_dist_scale_regularization_loss_cdist_377dbe7983f549bf(swig_type_863 arg1, swig_type_864 arg2, swig_type_865 arg3);
-extern swig_type_866 _wrap_dist_scope_enter_cdist_377dbe7983f549bf(swig_type_867 arg1);
-extern swig_type_868 _wrap_dist_scope_exit_cdist_377dbe7983f549bf(swig_type_869 arg1);
-extern swig_type_870 _wrap_dist_get_strategy_cdist_377dbe7983f549bf(void);
+extern _gostring_ _wrap_dist_variable_check_drift_cdist_377dbe7983f549bf(long long arg1, long long arg2, uintptr_t arg3);
+extern _gostring_ _wrap_dist_metric_create_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, _gostring_ arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_metric_update_cdist_377dbe7983f549bf(long long arg1, long long arg2, _goslice_ arg3, _goslice_ arg4, _goslice_ arg5);
+extern _gostring_ _wrap_dist_metric_result_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_metric_reset_cdist_377dbe7983f549bf(long long arg1, long long arg2);
+extern swig_intgo _wrap_dist_metric_kind_of_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_metric_name_cdist_377dbe7983f549bf(long long arg1);
+extern long long _wrap_dist_metric_variable_cdist_377dbe7983f549bf(long long arg1);
+extern void _wrap_dist_metric_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_average_loss_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, _goslice_ arg3, long long arg4, _goslice_ arg5);
+extern _gostring_ _wrap_dist_scale_regularization_loss_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, _goslice_ arg3);
+extern _gostring_ _wrap_dist_scope_enter_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_scope_exit_cdist_377dbe7983f549bf(long long arg1);
+extern long long _wrap_dist_get_strategy_cdist_377dbe7983f549bf(void);
 extern swig_intgo _wrap_dist_has_strategy_cdist_377dbe7983f549bf(void);
 extern swig_intgo _wrap_dist_in_cross_replica_context_cdist_377dbe7983f549bf(void);
-extern swig_type_871 _wrap_dist_get_replica_cdist_377dbe7983f549bf(void);
-extern swig_type_872 _wrap_dist_set_strategy_cdist_377dbe7983f549bf(swig_type_873 arg1);
-extern swig_type_874 _wrap_dist_colocate_enter_cdist_377dbe7983f549bf(swig_type_875 arg1, swig_type_876 arg2);
-extern swig_type_877 _wrap_dist_colocate_exit_cdist_377dbe7983f549bf(swig_type_878 arg1);
-extern swig_type_879 _wrap_dist_variable_created_in_scope_cdist_377dbe7983f549bf(swig_type_880 arg1, swig_type_881 arg2, swig_voidp arg3);
-extern swig_type_882 _wrap_dist_value_container_cdist_377dbe7983f549bf(swig_type_883 arg1);
+extern long long _wrap_dist_get_replica_cdist_377dbe7983f549bf(void);
+extern _gostring_ _wrap_dist_set_strategy_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_colocate_enter_cdist_377dbe7983f549bf(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_colocate_exit_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_variable_created_in_scope_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_voidp arg3);
+extern long long _wrap_dist_value_container_cdist_377dbe7983f549bf(long long arg1);
 extern void _wrap_dist_cross_device_options_kind_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cross_device_options_kind_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_884 arg2);
-extern swig_type_885 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_886 arg2);
-extern swig_type_887 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_cross_device_options_count_memory_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_cross_device_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_cross_device_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_set_accumulate_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_888 arg2);
-extern void _wrap_dist_cross_device_options_set_functions_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_889 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_890 _wrap_dist_cross_device_create_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
-extern void _wrap_dist_cross_device_destroy_cdist_377dbe7983f549bf(swig_type_891 arg1);
-extern swig_intgo _wrap_dist_cross_device_kind_of_cdist_377dbe7983f549bf(swig_type_892 arg1);
-extern swig_type_893 _wrap_dist_cross_device_device_cdist_377dbe7983f549bf(swig_type_894 arg1);
-extern swig_type_895 _wrap_dist_cross_device_reduce_cdist_377dbe7983f549bf(swig_type_896 arg1, swig_intgo arg2, swig_type_897 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_898 _wrap_dist_cross_device_batch_reduce_cdist_377dbe7983f549bf(swig_type_899 arg1, swig_intgo arg2, swig_type_900 arg3, uintptr_t arg4, swig_type_901 arg5, swig_type_902 arg6);
-extern swig_type_903 _wrap_dist_cross_device_broadcast_cdist_377dbe7983f549bf(swig_type_904 arg1, swig_type_905 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_906 _wrap_dist_cross_device_gather_cdist_377dbe7983f549bf(swig_type_907 arg1, swig_type_908 arg2, swig_intgo arg3, swig_voidp arg4);
+extern void _wrap_dist_cross_device_options_set_accumulate_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_cross_device_options_set_functions_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2, swig_intgo arg3, swig_intgo arg4);
+extern _gostring_ _wrap_dist_cross_device_create_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_dist_cross_device_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern swig_intgo _wrap_dist_cross_device_kind_of_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_cross_device_device_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_cross_device_reduce_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, long long arg3, uintptr_t arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, _goslice_ arg3, uintptr_t arg4, long long arg5, _goslice_ arg6);
+extern _gostring_ _wrap_dist_cross_device_broadcast_cdist_377dbe7983f549bf(long long arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_cross_device_gather_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_intgo arg3, swig_voidp arg4);
 extern void _wrap_dist_checkpoint_options_sharded_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_checkpoint_options_sharded_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_checkpoint_options_position_set_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_dist_checkpoint_options_position_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_checkpoint_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_checkpoint_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_checkpoint_options_set_names_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_909 arg2, swig_type_910 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_911 arg2, swig_type_912 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_913 arg2, swig_type_914 arg3);
-extern swig_type_915 _wrap_dist_checkpoint_save_cdist_377dbe7983f549bf(swig_type_916 arg1, swig_type_917 arg2, swig_type_918 arg3, swig_type_919 arg4, uintptr_t arg5);
-extern swig_type_920 _wrap_dist_checkpoint_load_cdist_377dbe7983f549bf(swig_type_921 arg1, swig_type_922 arg2, swig_type_923 arg3, swig_type_924 arg4, uintptr_t arg5);
-extern swig_type_925 _wrap_dist_checkpoint_open_cdist_377dbe7983f549bf(swig_type_926 arg1, swig_type_927 arg2, swig_voidp arg3);
-extern swig_type_928 _wrap_dist_checkpoint_size_cdist_377dbe7983f549bf(swig_type_929 arg1);
-extern swig_type_930 _wrap_dist_checkpoint_name_cdist_377dbe7983f549bf(swig_type_931 arg1, swig_type_932 arg2);
-extern swig_type_933 _wrap_dist_checkpoint_spec_cdist_377dbe7983f549bf(swig_type_934 arg1, swig_type_935 arg2, swig_type_936 arg3);
-extern swig_type_937 _wrap_dist_checkpoint_read_cdist_377dbe7983f549bf(swig_type_938 arg1, swig_type_939 arg2, swig_voidp arg3);
-extern void _wrap_dist_checkpoint_map_options_copy_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_checkpoint_options_set_names_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2, long long arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2, long long arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_checkpoint_save_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, _goslice_ arg3, long long arg4, uintptr_t arg5);
+extern _gostring_ _wrap_dist_checkpoint_load_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, _goslice_ arg3, long long arg4, uintptr_t arg5);
+extern _gostring_ _wrap_dist_checkpoint_open_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_voidp arg3);
+extern long long _wrap_dist_checkpoint_size_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_checkpoint_name_cdist_377dbe7983f549bf(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_checkpoint_spec_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, _goslice_ arg3);
+extern _gostring_ _wrap_dist_checkpoint_read_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_voidp arg3);
 extern void _wrap_dist_checkpoint_map_options_verify_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_checkpoint_map_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_checkpoint_map_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_940 _wrap_dist_checkpoint_map_cdist_377dbe7983f549bf(swig_type_941 arg1, swig_type_942 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_943 _wrap_dist_checkpoint_map_all_cdist_377dbe7983f549bf(swig_type_944 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_945 _wrap_dist_checkpoint_num_metadata_cdist_377dbe7983f549bf(swig_type_946 arg1);
-extern swig_type_947 _wrap_dist_checkpoint_metadata_key_cdist_377dbe7983f549bf(swig_type_948 arg1, swig_type_949 arg2);
-extern swig_type_950 _wrap_dist_checkpoint_metadata_cdist_377dbe7983f549bf(swig_type_951 arg1, swig_type_952 arg2);
-extern void _wrap_dist_checkpoint_destroy_cdist_377dbe7983f549bf(swig_type_953 arg1);
-extern swig_intgo _wrap_DIST_PREEMPTION_NONE_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_PREEMPTION_SAVED_cdist_377dbe7983f549bf(void);
-extern swig_intgo _wrap_DIST_PREEMPTION_OVER_cdist_377dbe7983f549bf(void);
-extern void _wrap_dist_preemption_options_path_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_954 arg2);
-extern swig_type_955 _wrap_dist_preemption_options_path_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_preemption_options_grace_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_956 arg2);
-extern swig_type_957 _wrap_dist_preemption_options_grace_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern _gostring_ _wrap_dist_checkpoint_map_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, uintptr_t arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_checkpoint_map_all_cdist_377dbe7983f549bf(long long arg1, uintptr_t arg2, swig_voidp arg3);
+extern long long _wrap_dist_checkpoint_num_metadata_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_377dbe7983f549bf(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_checkpoint_metadata_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2);
+extern void _wrap_dist_checkpoint_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern void _wrap_dist_preemption_options_path_set_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_preemption_options_grace_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern uintptr_t _wrap_new_dist_preemption_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_preemption_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_preemption_options_set_variables_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_958 arg2, swig_type_959 arg3);
-extern swig_type_960 _wrap_dist_preemption_handler_create_cdist_377dbe7983f549bf(swig_type_961 arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_preemption_handler_destroy_cdist_377dbe7983f549bf(swig_type_962 arg1);
-extern void _wrap_dist_preemption_notify_cdist_377dbe7983f549bf(swig_type_963 arg1);
-extern swig_type_964 _wrap_dist_preemption_run_cdist_377dbe7983f549bf(swig_type_965 arg1, swig_type_966 arg2, uintptr_t arg3);
-extern swig_type_967 _wrap_dist_preemption_save_if_preempted_cdist_377dbe7983f549bf(swig_type_968 arg1, swig_type_969 arg2, swig_voidp arg3);
-extern void _wrap_dist_preemption_count_run_cdist_377dbe7983f549bf(swig_type_970 arg1);
-extern swig_type_971 _wrap_dist_preemption_total_run_calls_cdist_377dbe7983f549bf(swig_type_972 arg1);
+extern void _wrap_dist_preemption_options_set_variables_cdist_377dbe7983f549bf(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_preemption_handler_create_cdist_377dbe7983f549bf(long long arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_preemption_handler_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern void _wrap_dist_preemption_notify_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_preemption_run_cdist_377dbe7983f549bf(long long arg1, long long arg2, uintptr_t arg3);
+extern _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_voidp arg3);
+extern void _wrap_dist_preemption_count_run_cdist_377dbe7983f549bf(long long arg1);
+extern long long _wrap_dist_preemption_total_run_calls_cdist_377dbe7983f549bf(long long arg1);
 extern void _wrap_dist_rpc_server_options_num_threads_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_rpc_server_options_max_queued_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_rpc_server_options_count_memory_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_rpc_server_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_rpc_server_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_973 _wrap_dist_rpc_server_create_cdist_377dbe7983f549bf(swig_type_974 arg1, swig_type_975 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_976 _wrap_dist_rpc_server_register_cdist_377dbe7983f549bf(swig_type_977 arg1, swig_type_978 arg2, swig_type_979 arg3);
-extern swig_type_980 _wrap_dist_rpc_server_start_cdist_377dbe7983f549bf(swig_type_981 arg1);
-extern swig_type_982 _wrap_dist_rpc_server_address_cdist_377dbe7983f549bf(swig_type_983 arg1);
-extern swig_type_984 _wrap_dist_rpc_server_destroy_cdist_377dbe7983f549bf(swig_type_985 arg1);
-extern void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_986 arg2);
-extern swig_type_987 _wrap_dist_rpc_client_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern _gostring_ _wrap_dist_rpc_server_create_cdist_377dbe7983f549bf(_gostring_ arg1, _gostring_ arg2, uintptr_t arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_rpc_server_register_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_rpc_server_start_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_rpc_server_address_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_rpc_server_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_rpc_client_options_count_memory_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_rpc_client_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_rpc_client_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_988 _wrap_dist_rpc_client_create_cdist_377dbe7983f549bf(swig_type_989 arg1, swig_type_990 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_rpc_client_destroy_cdist_377dbe7983f549bf(swig_type_991 arg1);
-extern void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_992 arg2);
-extern swig_type_993 _wrap_dist_rpc_call_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_rpc_call_options_cancel_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_994 arg2);
-extern swig_type_995 _wrap_dist_rpc_call_options_cancel_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern _gostring_ _wrap_dist_rpc_client_create_cdist_377dbe7983f549bf(_gostring_ arg1, _gostring_ arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_rpc_client_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_rpc_call_options_cancel_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern uintptr_t _wrap_new_dist_rpc_call_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_rpc_call_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_996 _wrap_dist_rpc_call_cdist_377dbe7983f549bf(swig_type_997 arg1, swig_type_998 arg2, swig_type_999 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_1000 _wrap_dist_rpc_begin_cdist_377dbe7983f549bf(swig_type_1001 arg1, swig_type_1002 arg2, swig_type_1003 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_1004 _wrap_dist_rpc_client_methods_cdist_377dbe7983f549bf(swig_type_1005 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_1006 _wrap_dist_remote_value_get_cdist_377dbe7983f549bf(swig_type_1007 arg1, swig_type_1008 arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_remote_value_ready_cdist_377dbe7983f549bf(swig_type_1009 arg1);
-extern void _wrap_dist_remote_value_cancel_cdist_377dbe7983f549bf(swig_type_1010 arg1);
-extern swig_type_1011 _wrap_dist_remote_value_retain_cdist_377dbe7983f549bf(swig_type_1012 arg1);
-extern void _wrap_dist_remote_value_release_cdist_377dbe7983f549bf(swig_type_1013 arg1);
+extern _gostring_ _wrap_dist_rpc_call_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, long long arg3, uintptr_t arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_rpc_begin_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, long long arg3, uintptr_t arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_rpc_client_methods_cdist_377dbe7983f549bf(long long arg1, uintptr_t arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_remote_value_get_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_remote_value_ready_cdist_377dbe7983f549bf(long long arg1);
+extern void _wrap_dist_remote_value_cancel_cdist_377dbe7983f549bf(long long arg1);
+extern long long _wrap_dist_remote_value_retain_cdist_377dbe7983f549bf(long long arg1);
+extern void _wrap_dist_remote_value_release_cdist_377dbe7983f549bf(long long arg1);
 extern void _wrap_dist_server_options_num_threads_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_server_options_num_threads_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_server_options_bind_address_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1014 arg2);
-extern swig_type_1015 _wrap_dist_server_options_bind_address_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_server_options_start_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1016 arg2);
-extern swig_type_1017 _wrap_dist_server_options_start_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_server_options_max_message_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1018 arg2);
-extern swig_type_1019 _wrap_dist_server_options_max_message_bytes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_server_options_bind_address_set_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_server_options_start_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_server_options_max_message_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_server_options_count_memory_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_server_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_server_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_1020 _wrap_dist_server_create_cdist_377dbe7983f549bf(swig_type_1021 arg1, swig_type_1022 arg2, swig_intgo arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_1023 _wrap_dist_server_create_local_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_1024 _wrap_dist_server_register_cdist_377dbe7983f549bf(swig_type_1025 arg1, swig_type_1026 arg2, swig_type_1027 arg3);
-extern swig_type_1028 _wrap_dist_server_register_update_cdist_377dbe7983f549bf(swig_type_1029 arg1, swig_type_1030 arg2, swig_type_1031 arg3);
-extern swig_type_1032 _wrap_dist_server_start_cdist_377dbe7983f549bf(swig_type_1033 arg1);
-extern swig_type_1034 _wrap_dist_server_target_cdist_377dbe7983f549bf(swig_type_1035 arg1);
-extern swig_type_1036 _wrap_dist_server_join_cdist_377dbe7983f549bf(swig_type_1037 arg1, swig_type_1038 arg2, swig_type_1039 arg3);
-extern void _wrap_dist_server_stop_cdist_377dbe7983f549bf(swig_type_1040 arg1);
-extern swig_type_1041 _wrap_dist_server_destroy_cdist_377dbe7983f549bf(swig_type_1042 arg1);
-extern swig_type_1043 _wrap_dist_closure_name_cdist_377dbe7983f549bf(swig_type_1044 arg1);
-extern swig_type_1045 _wrap_dist_closure_id_cdist_377dbe7983f549bf(swig_type_1046 arg1);
-extern swig_intgo _wrap_dist_closure_worker_cdist_377dbe7983f549bf(swig_type_1047 arg1);
-extern swig_type_1048 _wrap_dist_closure_cancel_cdist_377dbe7983f549bf(swig_type_1049 arg1);
-extern swig_type_1050 _wrap_dist_closure_read_cdist_377dbe7983f549bf(swig_type_1051 arg1, swig_type_1052 arg2, swig_type_1053 arg3, swig_type_1054 arg4);
-extern swig_type_1055 _wrap_dist_closure_read_rows_cdist_377dbe7983f549bf(swig_type_1056 arg1, swig_type_1057 arg2, swig_type_1058 arg3, swig_voidp arg4);
-extern swig_type_1059 _wrap_dist_closure_assign_cdist_377dbe7983f549bf(swig_type_1060 arg1, swig_type_1061 arg2, swig_intgo arg3, swig_type_1062 arg4);
-extern swig_type_1063 _wrap_dist_closure_scatter_cdist_377dbe7983f549bf(swig_type_1064 arg1, swig_type_1065 arg2, swig_intgo arg3, swig_type_1066 arg4);
-extern swig_type_1067 _wrap_dist_closure_update_cdist_377dbe7983f549bf(swig_type_1068 arg1, swig_type_1069 arg2, swig_type_1070 arg3, swig_type_1071 arg4, swig_type_1072 arg5);
-extern swig_type_1073 _wrap_dist_closure_per_worker_cdist_377dbe7983f549bf(swig_type_1074 arg1, swig_type_1075 arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_server_create_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_intgo arg3, uintptr_t arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_server_create_local_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_server_register_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_server_register_update_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_server_start_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_server_target_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_server_join_cdist_377dbe7983f549bf(long long arg1, long long arg2, long long arg3);
+extern void _wrap_dist_server_stop_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_server_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_closure_name_cdist_377dbe7983f549bf(long long arg1);
+extern long long _wrap_dist_closure_id_cdist_377dbe7983f549bf(long long arg1);
+extern swig_intgo _wrap_dist_closure_worker_cdist_377dbe7983f549bf(long long arg1);
+extern long long _wrap_dist_closure_cancel_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_closure_read_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, long long arg3, _goslice_ arg4);
+extern _gostring_ _wrap_dist_closure_read_rows_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_closure_assign_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_intgo arg3, long long arg4);
+extern _gostring_ _wrap_dist_closure_scatter_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_intgo arg3, long long arg4);
+extern _gostring_ _wrap_dist_closure_update_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, _gostring_ arg3, long long arg4, long long arg5);
+extern _gostring_ _wrap_dist_closure_per_worker_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_voidp arg3);
 extern void _wrap_dist_coordinator_options_max_queued_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_coordinator_options_max_queued_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_coordinator_options_max_losses_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_coordinator_options_max_losses_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1076 arg2);
-extern swig_type_1077 _wrap_dist_coordinator_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1078 arg2);
-extern swig_type_1079 _wrap_dist_coordinator_options_max_message_bytes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern uintptr_t _wrap_new_dist_coordinator_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_coordinator_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_set_partitioner_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1080 arg2);
-extern swig_type_1081 _wrap_dist_coordinator_create_cdist_377dbe7983f549bf(swig_type_1082 arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_coordinator_destroy_cdist_377dbe7983f549bf(swig_type_1083 arg1);
+extern void _wrap_dist_coordinator_options_set_partitioner_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_dist_coordinator_create_cdist_377dbe7983f549bf(long long arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_coordinator_destroy_cdist_377dbe7983f549bf(long long arg1);
 extern void _wrap_dist_ps_variable_options_max_staleness_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_ps_variable_options_colocate_with_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1084 arg2);
-extern swig_type_1085 _wrap_dist_ps_variable_options_colocate_with_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_ps_variable_options_colocate_with_set_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
 extern uintptr_t _wrap_new_dist_ps_variable_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_ps_variable_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_ps_variable_options_set_partitions_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1086 arg2, swig_type_1087 arg3);
-extern swig_type_1088 _wrap_dist_coordinator_create_variable_cdist_377dbe7983f549bf(swig_type_1089 arg1, swig_type_1090 arg2, swig_type_1091 arg3, uintptr_t arg4);
-extern swig_type_1092 _wrap_dist_coordinator_num_variables_cdist_377dbe7983f549bf(swig_type_1093 arg1);
-extern swig_type_1094 _wrap_dist_coordinator_variable_name_cdist_377dbe7983f549bf(swig_type_1095 arg1, swig_type_1096 arg2);
-extern swig_type_1097 _wrap_dist_coordinator_variable_spec_cdist_377dbe7983f549bf(swig_type_1098 arg1, swig_type_1099 arg2, swig_type_1100 arg3, swig_voidp arg4);
-extern swig_type_1101 _wrap_dist_coordinator_variable_part_cdist_377dbe7983f549bf(swig_type_1102 arg1, swig_type_1103 arg2, swig_type_1104 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_1105 _wrap_dist_coordinator_read_cdist_377dbe7983f549bf(swig_type_1106 arg1, swig_type_1107 arg2, swig_type_1108 arg3, swig_type_1109 arg4);
-extern swig_type_1110 _wrap_dist_coordinator_read_rows_cdist_377dbe7983f549bf(swig_type_1111 arg1, swig_type_1112 arg2, swig_type_1113 arg3, swig_voidp arg4);
-extern swig_type_1114 _wrap_dist_coordinator_assign_cdist_377dbe7983f549bf(swig_type_1115 arg1, swig_type_1116 arg2, swig_intgo arg3, swig_type_1117 arg4);
-extern swig_type_1118 _wrap_dist_coordinator_scatter_cdist_377dbe7983f549bf(swig_type_1119 arg1, swig_type_1120 arg2, swig_intgo arg3, swig_type_1121 arg4);
-extern swig_type_1122 _wrap_dist_coordinator_update_cdist_377dbe7983f549bf(swig_type_1123 arg1, swig_type_1124 arg2, swig_type_1125 arg3, swig_type_1126 arg4, swig_type_1127 arg5);
-extern swig_type_1128 _wrap_dist_coordinator_save_cdist_377dbe7983f549bf(swig_type_1129 arg1, swig_type_1130 arg2);
-extern swig_type_1131 _wrap_dist_coordinator_restore_cdist_377dbe7983f549bf(swig_type_1132 arg1, swig_type_1133 arg2, swig_voidp arg3);
-extern void _wrap_dist_schedule_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1134 arg2);
-extern swig_type_1135 _wrap_dist_schedule_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_schedule_options_cancel_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1136 arg2);
-extern swig_type_1137 _wrap_dist_schedule_options_cancel_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_ps_variable_options_set_partitions_cdist_377dbe7983f549bf(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_coordinator_create_variable_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, _goslice_ arg3, uintptr_t arg4);
+extern long long _wrap_dist_coordinator_num_variables_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_coordinator_variable_name_cdist_377dbe7983f549bf(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_coordinator_variable_spec_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, _goslice_ arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_coordinator_variable_part_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, long long arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
+extern _gostring_ _wrap_dist_coordinator_read_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, long long arg3, _goslice_ arg4);
+extern _gostring_ _wrap_dist_coordinator_read_rows_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_coordinator_assign_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_intgo arg3, long long arg4);
+extern _gostring_ _wrap_dist_coordinator_scatter_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_intgo arg3, long long arg4);
+extern _gostring_ _wrap_dist_coordinator_update_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, _gostring_ arg3, long long arg4, long long arg5);
+extern _gostring_ _wrap_dist_coordinator_save_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2);
+extern _gostring_ _wrap_dist_coordinator_restore_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_voidp arg3);
+extern void _wrap_dist_schedule_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_schedule_options_cancel_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern uintptr_t _wrap_new_dist_schedule_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_schedule_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_1138 _wrap_dist_coordinator_schedule_cdist_377dbe7983f549bf(swig_type_1139 arg1, swig_type_1140 arg2, swig_type_1141 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_1142 _wrap_dist_coordinator_join_cdist_377dbe7983f549bf(swig_type_1143 arg1, swig_type_1144 arg2, swig_type_1145 arg3);
-extern swig_type_1146 _wrap_dist_coordinator_done_cdist_377dbe7983f549bf(swig_type_1147 arg1, swig_voidp arg2);
-extern swig_type_1148 _wrap_dist_coordinator_create_per_worker_cdist_377dbe7983f549bf(swig_type_1149 arg1, swig_type_1150 arg2, swig_type_1151 arg3, swig_type_1152 arg4);
-extern void _wrap_dist_coordinator_stats_num_ps_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern _gostring_ _wrap_dist_coordinator_schedule_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, long long arg3, uintptr_t arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_coordinator_join_cdist_377dbe7983f549bf(long long arg1, long long arg2, long long arg3);
+extern _gostring_ _wrap_dist_coordinator_done_cdist_377dbe7983f549bf(long long arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_coordinator_create_per_worker_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, _gostring_ arg3, long long arg4);
 extern swig_intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_num_workers_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_workers_up_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_queued_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1153 arg2);
-extern swig_type_1154 _wrap_dist_coordinator_stats_queued_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_in_flight_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1155 arg2);
-extern swig_type_1156 _wrap_dist_coordinator_stats_in_flight_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_scheduled_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1157 arg2);
-extern swig_type_1158 _wrap_dist_coordinator_stats_scheduled_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_completed_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1159 arg2);
-extern swig_type_1160 _wrap_dist_coordinator_stats_completed_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_failed_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1161 arg2);
-extern swig_type_1162 _wrap_dist_coordinator_stats_failed_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_cancelled_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1163 arg2);
-extern swig_type_1164 _wrap_dist_coordinator_stats_cancelled_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_losses_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1165 arg2);
-extern swig_type_1166 _wrap_dist_coordinator_stats_losses_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_mark_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1167 arg2);
-extern swig_type_1168 _wrap_dist_coordinator_stats_mark_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1169 arg2);
-extern swig_type_1170 _wrap_dist_coordinator_stats_bytes_sent_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_bytes_received_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1171 arg2);
-extern swig_type_1172 _wrap_dist_coordinator_stats_bytes_received_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_queued_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_in_flight_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_scheduled_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_completed_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_failed_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_cancelled_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_losses_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_mark_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_coordinator_stats_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_coordinator_stats_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_1173 _wrap_dist_coordinator_query_cdist_377dbe7983f549bf(swig_type_1174 arg1, uintptr_t arg2);
-extern uintptr_t _wrap_new_dist_topology_options_cdist_377dbe7983f549bf(void);
-extern void _wrap_delete_dist_topology_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_1175 _wrap_dist_topology_create_cdist_377dbe7983f549bf(swig_type_1176 arg1, swig_type_1177 arg2, swig_type_1178 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
-extern void _wrap_dist_topology_destroy_cdist_377dbe7983f549bf(swig_type_1179 arg1);
-extern swig_type_1180 _wrap_dist_device_assignment_build_cdist_377dbe7983f549bf(swig_type_1181 arg1, swig_type_1182 arg2, swig_type_1183 arg3, swig_type_1184 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
-extern void _wrap_dist_device_assignment_destroy_cdist_377dbe7983f549bf(swig_type_1185 arg1);
-extern swig_type_1186 _wrap_dist_topology_from_host_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
-extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_377dbe7983f549bf(swig_type_1187 arg1);
-extern swig_intgo _wrap_dist_topology_num_tasks_cdist_377dbe7983f549bf(swig_type_1188 arg1);
-extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_377dbe7983f549bf(swig_type_1189 arg1);
-extern swig_type_1190 _wrap_dist_topology_num_missing_devices_cdist_377dbe7983f549bf(swig_type_1191 arg1);
-extern swig_type_1192 _wrap_dist_topology_task_at_cdist_377dbe7983f549bf(swig_type_1193 arg1, swig_type_1194 arg2, swig_voidp arg3);
-extern swig_type_1195 _wrap_dist_topology_device_at_cdist_377dbe7983f549bf(swig_type_1196 arg1, swig_type_1197 arg2, swig_voidp arg3);
-extern swig_type_1198 _wrap_dist_topology_cpu_at_cdist_377dbe7983f549bf(swig_type_1199 arg1, swig_type_1200 arg2, swig_voidp arg3);
-extern swig_type_1201 _wrap_dist_topology_device_name_at_cdist_377dbe7983f549bf(swig_type_1202 arg1, swig_type_1203 arg2, swig_type_1204 arg3, swig_type_1205 arg4, swig_type_1206 arg5);
-extern swig_type_1207 _wrap_dist_topology_host_name_at_cdist_377dbe7983f549bf(swig_type_1208 arg1, swig_type_1209 arg2, swig_type_1210 arg3, swig_type_1211 arg4, swig_type_1212 arg5);
-extern swig_type_1213 _wrap_dist_device_assignment_create_cdist_377dbe7983f549bf(swig_type_1214 arg1, swig_type_1215 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_1216 arg5, swig_voidp arg6);
-extern swig_type_1217 _wrap_dist_device_assignment_create_single_cdist_377dbe7983f549bf(swig_type_1218 arg1, swig_voidp arg2);
-extern swig_type_1219 _wrap_dist_device_assignment_topology_cdist_377dbe7983f549bf(swig_type_1220 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_377dbe7983f549bf(swig_type_1221 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_377dbe7983f549bf(swig_type_1222 arg1);
-extern swig_type_1223 _wrap_dist_device_assignment_device_cdist_377dbe7983f549bf(swig_type_1224 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_1225 _wrap_dist_device_assignment_device_name_cdist_377dbe7983f549bf(swig_type_1226 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1227 arg4, swig_type_1228 arg5, swig_type_1229 arg6);
-extern swig_type_1230 _wrap_dist_device_assignment_host_name_cdist_377dbe7983f549bf(swig_type_1231 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1232 arg4, swig_type_1233 arg5, swig_type_1234 arg6);
+extern _gostring_ _wrap_dist_coordinator_query_cdist_377dbe7983f549bf(long long arg1, uintptr_t arg2);
+extern _gostring_ _wrap_dist_topology_create_cdist_377dbe7983f549bf(_goslice_ arg1, long long arg2, _goslice_ arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
+extern void _wrap_dist_topology_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_device_assignment_build_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, _goslice_ arg3, long long arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
+extern void _wrap_dist_device_assignment_destroy_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_topology_from_host_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_377dbe7983f549bf(long long arg1);
+extern swig_intgo _wrap_dist_topology_num_tasks_cdist_377dbe7983f549bf(long long arg1);
+extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_377dbe7983f549bf(long long arg1);
+extern long long _wrap_dist_topology_num_missing_devices_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_topology_task_at_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_topology_device_at_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_topology_cpu_at_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_topology_device_name_at_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, _gostring_ arg3, _goslice_ arg4, long long arg5);
+extern _gostring_ _wrap_dist_topology_host_name_at_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, _gostring_ arg3, _goslice_ arg4, long long arg5);
+extern _gostring_ _wrap_dist_device_assignment_create_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, swig_intgo arg3, swig_intgo arg4, long long arg5, swig_voidp arg6);
+extern _gostring_ _wrap_dist_device_assignment_create_single_cdist_377dbe7983f549bf(long long arg1, swig_voidp arg2);
+extern long long _wrap_dist_device_assignment_topology_cdist_377dbe7983f549bf(long long arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_377dbe7983f549bf(long long arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_device_assignment_device_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_device_assignment_device_name_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, swig_intgo arg3, _gostring_ arg4, _goslice_ arg5, long long arg6);
+extern _gostring_ _wrap_dist_device_assignment_host_name_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, swig_intgo arg3, _gostring_ arg4, _goslice_ arg5, long long arg6);
 extern void _wrap_dist_partition_kind_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_partition_kind_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_partition_num_logical_devices_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
@@ -2447,96 +694,91 @@ extern void _wrap_dist_partition_spmd_set_cdist_377dbe7983f549bf(uintptr_t arg1,
 extern swig_intgo _wrap_dist_partition_spmd_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_partition_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_partition_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_partition_set_shape_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1235 arg2, swig_type_1236 arg3);
-extern void _wrap_dist_partition_set_dimensions_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1237 arg2, swig_type_1238 arg3);
-extern swig_type_1239 _wrap_dist_partition_check_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_partition_set_shape_cdist_377dbe7983f549bf(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern void _wrap_dist_partition_set_dimensions_cdist_377dbe7983f549bf(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_partition_check_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_split_options_uneven_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_split_options_uneven_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_split_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_split_options_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_1240 _wrap_dist_assign_to_logical_device_cdist_377dbe7983f549bf(swig_type_1241 arg1, swig_type_1242 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_1243 _wrap_dist_replicate_to_logical_devices_cdist_377dbe7983f549bf(swig_type_1244 arg1, swig_type_1245 arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_377dbe7983f549bf(swig_type_1246 arg1);
-extern swig_type_1247 _wrap_dist_strategy_device_assignment_cdist_377dbe7983f549bf(swig_type_1248 arg1);
-extern swig_type_1249 _wrap_dist_value_partition_cdist_377dbe7983f549bf(swig_type_1250 arg1, uintptr_t arg2);
-extern void _wrap_dist_devices_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1251 arg2);
-extern swig_type_1252 _wrap_dist_devices_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_devices_options_cancel_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1253 arg2);
-extern swig_type_1254 _wrap_dist_devices_options_cancel_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern _gostring_ _wrap_dist_assign_to_logical_device_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_intgo arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_377dbe7983f549bf(long long arg1, long long arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_377dbe7983f549bf(long long arg1);
+extern long long _wrap_dist_strategy_device_assignment_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_value_partition_cdist_377dbe7983f549bf(long long arg1, uintptr_t arg2);
+extern void _wrap_dist_devices_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_devices_options_cancel_set_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern uintptr_t _wrap_new_dist_devices_options_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_devices_options_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern void _wrap_dist_devices_options_add_result_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_1255 _wrap_dist_run_on_devices_cdist_377dbe7983f549bf(swig_type_1256 arg1, swig_type_1257 arg2, swig_type_1258 arg3, swig_type_1259 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_device_replica_cdist_377dbe7983f549bf(swig_type_1260 arg1);
-extern swig_type_1261 _wrap_dist_device_axis_cdist_377dbe7983f549bf(swig_type_1262 arg1, swig_type_1263 arg2, swig_voidp arg3, swig_voidp arg4);
-extern swig_type_1264 _wrap_dist_device_axis_group_cdist_377dbe7983f549bf(swig_type_1265 arg1, swig_type_1266 arg2, swig_voidp arg3);
-extern void _wrap_dist_halo_ndim_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_halo_ndim_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern _gostring_ _wrap_dist_run_on_devices_cdist_377dbe7983f549bf(long long arg1, long long arg2, long long arg3, long long arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_device_replica_cdist_377dbe7983f549bf(long long arg1);
+extern _gostring_ _wrap_dist_device_axis_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_voidp arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_device_axis_group_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, swig_voidp arg3);
 extern uintptr_t _wrap_new_dist_halo_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_dist_halo_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern void _wrap_dist_halo_set_parts_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1267 arg2, swig_type_1268 arg3);
-extern void _wrap_dist_halo_set_low_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1269 arg2, swig_type_1270 arg3);
-extern void _wrap_dist_halo_set_high_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1271 arg2, swig_type_1272 arg3);
-extern void _wrap_dist_halo_set_edges_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1273 arg2, swig_type_1274 arg3);
-extern swig_type_1275 _wrap_dist_halo_exchange_cdist_377dbe7983f549bf(swig_type_1276 arg1, swig_type_1277 arg2, uintptr_t arg3, swig_type_1278 arg4, uintptr_t arg5);
-extern swig_type_1279 _wrap_dist_reshard_cdist_377dbe7983f549bf(swig_type_1280 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_1281 arg4, swig_type_1282 arg5, uintptr_t arg6);
-extern swig_type_1283 _wrap_dist_reshard_bytes_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern swig_intgo _wrap_fail_cdist_377dbe7983f549bf(swig_intgo arg1, swig_type_1284 arg2);
-extern swig_intgo _wrap_fail_as_told_cdist_377dbe7983f549bf(swig_intgo arg1, swig_type_1285 arg2);
-extern swig_type_1286 _wrap_rpc_arguments_cdist_377dbe7983f549bf(swig_type_1287 arg1, swig_type_1288 arg2, swig_voidp arg3);
-extern swig_type_1289 _wrap_Text_text_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_1290 _wrap_Text_explain_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1291 arg2);
-extern swig_type_1292 _wrap_Text_explain_dataset_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1293 arg2);
-extern swig_type_1294 _wrap_Text_explain_topology_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1295 arg2);
-extern swig_type_1296 _wrap_Text_describe_value_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1297 arg2);
-extern swig_type_1298 _wrap_Text_describe_variable_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1299 arg2);
-extern swig_type_1300 _wrap_Text_write_trace_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1301 arg2);
-extern swig_type_1302 _wrap_Text_write_coordinator_trace_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1303 arg2);
-extern swig_type_1304 _wrap_Text_write_server_trace_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1305 arg2);
-extern swig_type_1306 _wrap_Text_write_metrics_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1307 arg2, swig_type_1308 arg3);
-extern swig_type_1309 _wrap_Text_explain_cluster_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1310 arg2);
-extern swig_type_1311 _wrap_Text_expand_host_list_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1312 arg2);
+extern void _wrap_dist_halo_set_parts_cdist_377dbe7983f549bf(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern void _wrap_dist_halo_set_low_cdist_377dbe7983f549bf(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern void _wrap_dist_halo_set_high_cdist_377dbe7983f549bf(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern void _wrap_dist_halo_set_edges_cdist_377dbe7983f549bf(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_halo_exchange_cdist_377dbe7983f549bf(long long arg1, _goslice_ arg2, uintptr_t arg3, _goslice_ arg4, uintptr_t arg5);
+extern _gostring_ _wrap_dist_reshard_cdist_377dbe7983f549bf(long long arg1, uintptr_t arg2, uintptr_t arg3, _goslice_ arg4, _goslice_ arg5, uintptr_t arg6);
+extern _gostring_ _wrap_dist_reshard_bytes_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern swig_intgo _wrap_fail_cdist_377dbe7983f549bf(swig_intgo arg1, _gostring_ arg2);
+extern swig_intgo _wrap_fail_as_told_cdist_377dbe7983f549bf(swig_intgo arg1, _gostring_ arg2);
+extern _gostring_ _wrap_rpc_arguments_cdist_377dbe7983f549bf(_goslice_ arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_Text_text_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern _gostring_ _wrap_Text_explain_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Text_explain_dataset_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Text_explain_topology_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Text_describe_value_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Text_describe_variable_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Text_write_trace_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Text_write_coordinator_trace_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Text_write_server_trace_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Text_write_metrics_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2, _gostring_ arg3);
+extern _gostring_ _wrap_Text_explain_cluster_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Text_expand_host_list_cdist_377dbe7983f549bf(uintptr_t arg1, _gostring_ arg2);
 extern uintptr_t _wrap_new_Text_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_Text_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_1313 _wrap_Stragglers_read_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1314 arg2);
-extern swig_type_1315 _wrap_Stragglers_size_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_intgo _wrap_Stragglers_collective_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1316 arg2);
-extern swig_intgo _wrap_Stragglers_group_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1317 arg2);
-extern swig_intgo _wrap_Stragglers_replica_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1318 arg2);
-extern swig_intgo _wrap_Stragglers_worker_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1319 arg2);
-extern swig_type_1320 _wrap_Stragglers_rounds_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1321 arg2);
-extern swig_type_1322 _wrap_Stragglers_times_last_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1323 arg2);
-extern swig_type_1324 _wrap_Stragglers_mean_late_ns_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1325 arg2);
-extern swig_type_1326 _wrap_Stragglers_max_late_ns_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1327 arg2);
-extern swig_type_1328 _wrap_Stragglers_tag_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1329 arg2);
+extern _gostring_ _wrap_Stragglers_read_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern long long _wrap_Stragglers_size_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_intgo _wrap_Stragglers_collective_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern swig_intgo _wrap_Stragglers_group_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern swig_intgo _wrap_Stragglers_replica_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern swig_intgo _wrap_Stragglers_worker_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern long long _wrap_Stragglers_rounds_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern long long _wrap_Stragglers_times_last_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern long long _wrap_Stragglers_mean_late_ns_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern long long _wrap_Stragglers_max_late_ns_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Stragglers_tag_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern uintptr_t _wrap_new_Stragglers_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_Stragglers_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_1330 _wrap_Numbers_size_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_1331 _wrap_Numbers_at_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1332 arg2);
-extern void _wrap_Numbers_topology_mesh_shape_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1333 arg2);
-extern void _wrap_Numbers_topology_device_coordinates_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1334 arg2);
-extern void _wrap_Numbers_topology_missing_devices_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1335 arg2);
-extern void _wrap_Numbers_device_assignment_core_assignment_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1336 arg2);
-extern swig_type_1337 _wrap_Numbers_device_assignment_coordinates_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1338 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_1339 _wrap_Numbers_device_assignment_lookup_replicas_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1340 arg2, swig_intgo arg3, swig_intgo arg4);
+extern long long _wrap_Numbers_size_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern long long _wrap_Numbers_at_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_Numbers_topology_mesh_shape_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_Numbers_topology_device_coordinates_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_Numbers_topology_missing_devices_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern void _wrap_Numbers_device_assignment_core_assignment_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2, swig_intgo arg3, swig_intgo arg4);
+extern _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2, swig_intgo arg3, swig_intgo arg4);
 extern void _wrap_Numbers_partition_shape_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_Numbers_partition_dimensions_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_1341 _wrap_Numbers_partition_shard_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
-extern swig_type_1342 _wrap_Numbers_value_shard_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1343 arg2, swig_intgo arg3, swig_type_1344 arg4);
-extern swig_type_1345 _wrap_Numbers_device_coordinates_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1346 arg2);
+extern _gostring_ _wrap_Numbers_partition_shard_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
+extern _gostring_ _wrap_Numbers_value_shard_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2, swig_intgo arg3, _goslice_ arg4);
+extern _gostring_ _wrap_Numbers_device_coordinates_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2);
 extern uintptr_t _wrap_new_Numbers_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_Numbers_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_1347 _wrap_split_to_logical_devices_cdist_377dbe7983f549bf(swig_type_1348 arg1, swig_type_1349 arg2, swig_type_1350 arg3, swig_type_1351 arg4, uintptr_t arg5, swig_voidp arg6);
-extern void _wrap_tensor_at_cdist_377dbe7983f549bf(swig_type_1352 arg1, swig_type_1353 arg2, swig_type_1354 arg3);
-extern void _wrap_set_number_at_cdist_377dbe7983f549bf(swig_type_1355 arg1, swig_type_1356 arg2, swig_type_1357 arg3);
-extern void _wrap_Destinations_add_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1358 arg2, swig_type_1359 arg3, swig_type_1360 arg4);
+extern _gostring_ _wrap_split_to_logical_devices_cdist_377dbe7983f549bf(long long arg1, long long arg2, _goslice_ arg3, long long arg4, uintptr_t arg5, swig_voidp arg6);
+extern void _wrap_tensor_at_cdist_377dbe7983f549bf(long long arg1, long long arg2, _goslice_ arg3);
+extern void _wrap_set_number_at_cdist_377dbe7983f549bf(long long arg1, long long arg2, long long arg3);
+extern void _wrap_Destinations_add_cdist_377dbe7983f549bf(uintptr_t arg1, long long arg2, long long arg3, _gostring_ arg4);
 extern uintptr_t _wrap_Destinations_get_cdist_377dbe7983f549bf(uintptr_t arg1);
 extern uintptr_t _wrap_new_Destinations_cdist_377dbe7983f549bf(void);
 extern void _wrap_delete_Destinations_cdist_377dbe7983f549bf(uintptr_t arg1);
-extern swig_type_1361 _wrap_quick_all_reduce_cdist_377dbe7983f549bf(swig_type_1362 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1363 arg4, swig_type_1364 arg5, swig_type_1365 arg6, swig_type_1366 arg7);
-extern swig_type_1367 _wrap_quick_broadcast_cdist_377dbe7983f549bf(swig_type_1368 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1369 arg4, swig_type_1370 arg5, swig_type_1371 arg6, swig_type_1372 arg7);
-extern swig_type_1373 _wrap_run_until_cdist_377dbe7983f549bf(swig_type_1374 arg1, swig_type_1375 arg2, swig_type_1376 arg3);
-extern swig_type_1377 _wrap_quick_barrier_cdist_377dbe7983f549bf(swig_type_1378 arg1, swig_type_1379 arg2, swig_type_1380 arg3);
+extern _gostring_ _wrap_quick_all_reduce_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, swig_intgo arg3, _goslice_ arg4, long long arg5, _gostring_ arg6, long long arg7);
+extern _gostring_ _wrap_quick_broadcast_cdist_377dbe7983f549bf(long long arg1, swig_intgo arg2, swig_intgo arg3, _goslice_ arg4, long long arg5, _gostring_ arg6, long long arg7);
+extern _gostring_ _wrap_run_until_cdist_377dbe7983f549bf(long long arg1, long long arg2, long long arg3);
+extern _gostring_ _wrap_quick_barrier_cdist_377dbe7983f549bf(long long arg1, _gostring_ arg2, long long arg3);
 #undef intgo
 */
 import "C"
@@ -2546,18 +788,10 @@ import _ "runtime/cgo"
 import "sync"
 import "sync/atomic"
 
-
 type _ unsafe.Pointer
-
-
 
 var Swig_escape_always_false bool
 var Swig_escape_val interface{}
-
-
-type _swig_fnptr *byte
-type _swig_memberptr *byte
-
 
 func getSwigcptr(v interface { Swigcptr() uintptr }) uintptr {
 	if v == nil {
@@ -2566,9 +800,7 @@ func getSwigcptr(v interface { Swigcptr() uintptr }) uintptr {
 	return v.Swigcptr()
 }
 
-
 type _ sync.Mutex
-
 
 type swig_gostring struct { p uintptr; n int }
 func swigCopyString(s string) string {
@@ -2583,1053 +815,6 @@ func Swig_free(arg1 uintptr) {
 	C._wrap_Swig_free_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
-func Swig_malloc(arg1 int) (_swig_ret uintptr) {
-	var swig_r uintptr
-	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0)))
-	return swig_r
-}
-
-func _swig_getDIST_OK() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_OK_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_OK int = _swig_getDIST_OK()
-func _swig_getDIST_CANCELLED() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CANCELLED_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_CANCELLED int = _swig_getDIST_CANCELLED()
-func _swig_getDIST_UNKNOWN() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNKNOWN_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_UNKNOWN int = _swig_getDIST_UNKNOWN()
-func _swig_getDIST_INVALID_ARGUMENT() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INVALID_ARGUMENT_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_INVALID_ARGUMENT int = _swig_getDIST_INVALID_ARGUMENT()
-func _swig_getDIST_DEADLINE_EXCEEDED() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEADLINE_EXCEEDED_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_DEADLINE_EXCEEDED int = _swig_getDIST_DEADLINE_EXCEEDED()
-func _swig_getDIST_NOT_FOUND() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NOT_FOUND_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_NOT_FOUND int = _swig_getDIST_NOT_FOUND()
-func _swig_getDIST_ALREADY_EXISTS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ALREADY_EXISTS_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_ALREADY_EXISTS int = _swig_getDIST_ALREADY_EXISTS()
-func _swig_getDIST_PERMISSION_DENIED() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PERMISSION_DENIED_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_PERMISSION_DENIED int = _swig_getDIST_PERMISSION_DENIED()
-func _swig_getDIST_RESOURCE_EXHAUSTED() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_RESOURCE_EXHAUSTED_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_RESOURCE_EXHAUSTED int = _swig_getDIST_RESOURCE_EXHAUSTED()
-func _swig_getDIST_FAILED_PRECONDITION() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_FAILED_PRECONDITION_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_FAILED_PRECONDITION int = _swig_getDIST_FAILED_PRECONDITION()
-func _swig_getDIST_ABORTED() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ABORTED_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_ABORTED int = _swig_getDIST_ABORTED()
-func _swig_getDIST_OUT_OF_RANGE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_OUT_OF_RANGE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_OUT_OF_RANGE int = _swig_getDIST_OUT_OF_RANGE()
-func _swig_getDIST_UNIMPLEMENTED() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNIMPLEMENTED_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_UNIMPLEMENTED int = _swig_getDIST_UNIMPLEMENTED()
-func _swig_getDIST_INTERNAL() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INTERNAL_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_INTERNAL int = _swig_getDIST_INTERNAL()
-func _swig_getDIST_UNAVAILABLE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNAVAILABLE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_UNAVAILABLE int = _swig_getDIST_UNAVAILABLE()
-func _swig_getDIST_DATA_LOSS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DATA_LOSS_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_DATA_LOSS int = _swig_getDIST_DATA_LOSS()
-type Dist_dtype int
-func _swig_getDIST_F16() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F16_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_F16 int = _swig_getDIST_F16()
-func _swig_getDIST_BF16() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_BF16_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_BF16 int = _swig_getDIST_BF16()
-func _swig_getDIST_F32() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F32_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_F32 int = _swig_getDIST_F32()
-func _swig_getDIST_F64() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F64_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_F64 int = _swig_getDIST_F64()
-func _swig_getDIST_I8() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I8_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_I8 int = _swig_getDIST_I8()
-func _swig_getDIST_U8() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U8_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_U8 int = _swig_getDIST_U8()
-func _swig_getDIST_I16() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I16_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_I16 int = _swig_getDIST_I16()
-func _swig_getDIST_U16() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U16_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_U16 int = _swig_getDIST_U16()
-func _swig_getDIST_I32() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I32_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_I32 int = _swig_getDIST_I32()
-func _swig_getDIST_U32() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U32_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_U32 int = _swig_getDIST_U32()
-func _swig_getDIST_I64() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I64_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_I64 int = _swig_getDIST_I64()
-func _swig_getDIST_U64() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U64_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_U64 int = _swig_getDIST_U64()
-func _swig_getDIST_COMPLEX64() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMPLEX64_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_COMPLEX64 int = _swig_getDIST_COMPLEX64()
-func _swig_getDIST_BOOL() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_BOOL_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_BOOL int = _swig_getDIST_BOOL()
-type Dist_reduce_op int
-func _swig_getDIST_REDUCE_SUM() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_SUM_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_REDUCE_SUM int = _swig_getDIST_REDUCE_SUM()
-func _swig_getDIST_REDUCE_MEAN() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MEAN_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_REDUCE_MEAN int = _swig_getDIST_REDUCE_MEAN()
-func _swig_getDIST_REDUCE_MIN() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MIN_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_REDUCE_MIN int = _swig_getDIST_REDUCE_MIN()
-func _swig_getDIST_REDUCE_MAX() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MAX_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_REDUCE_MAX int = _swig_getDIST_REDUCE_MAX()
-func _swig_getDIST_REDUCE_PROD() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_PROD_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_REDUCE_PROD int = _swig_getDIST_REDUCE_PROD()
-func _swig_getDIST_REDUCE_USER() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_USER_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_REDUCE_USER int = _swig_getDIST_REDUCE_USER()
-type Dist_collective int
-func _swig_getDIST_COLLECTIVE_NONE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_NONE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_COLLECTIVE_NONE int = _swig_getDIST_COLLECTIVE_NONE()
-func _swig_getDIST_COLLECTIVE_ALL_REDUCE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_COLLECTIVE_ALL_REDUCE int = _swig_getDIST_COLLECTIVE_ALL_REDUCE()
-func _swig_getDIST_COLLECTIVE_BROADCAST() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BROADCAST_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_COLLECTIVE_BROADCAST int = _swig_getDIST_COLLECTIVE_BROADCAST()
-func _swig_getDIST_COLLECTIVE_BARRIER() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BARRIER_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_COLLECTIVE_BARRIER int = _swig_getDIST_COLLECTIVE_BARRIER()
-func _swig_getDIST_COLLECTIVE_MERGE_CALL() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_COLLECTIVE_MERGE_CALL int = _swig_getDIST_COLLECTIVE_MERGE_CALL()
-func _swig_getDIST_COLLECTIVE_RETURN() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RETURN_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_COLLECTIVE_RETURN int = _swig_getDIST_COLLECTIVE_RETURN()
-func _swig_getDIST_COLLECTIVE_REDUCE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_COLLECTIVE_REDUCE int = _swig_getDIST_COLLECTIVE_REDUCE()
-func _swig_getDIST_COLLECTIVE_REDUCE_SCATTER() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_COLLECTIVE_REDUCE_SCATTER int = _swig_getDIST_COLLECTIVE_REDUCE_SCATTER()
-func _swig_getDIST_COLLECTIVE_ALL_GATHER() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_COLLECTIVE_ALL_GATHER int = _swig_getDIST_COLLECTIVE_ALL_GATHER()
-func _swig_getDIST_COLLECTIVE_GATHER() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_GATHER_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_COLLECTIVE_GATHER int = _swig_getDIST_COLLECTIVE_GATHER()
-func _swig_getDIST_COLLECTIVE_SCATTER() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCATTER_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_COLLECTIVE_SCATTER int = _swig_getDIST_COLLECTIVE_SCATTER()
-func _swig_getDIST_COLLECTIVE_ALL_TO_ALL() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_COLLECTIVE_ALL_TO_ALL int = _swig_getDIST_COLLECTIVE_ALL_TO_ALL()
-func _swig_getDIST_COLLECTIVE_SCAN() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCAN_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_COLLECTIVE_SCAN int = _swig_getDIST_COLLECTIVE_SCAN()
-func _swig_getDIST_COLLECTIVE_PERMUTE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_PERMUTE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_COLLECTIVE_PERMUTE int = _swig_getDIST_COLLECTIVE_PERMUTE()
-func _swig_getDIST_COLLECTIVE_REDUCE_APPLY() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_COLLECTIVE_REDUCE_APPLY int = _swig_getDIST_COLLECTIVE_REDUCE_APPLY()
-func _swig_getDIST_COLLECTIVE_HALO_EXCHANGE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_COLLECTIVE_HALO_EXCHANGE int = _swig_getDIST_COLLECTIVE_HALO_EXCHANGE()
-func _swig_getDIST_COLLECTIVE_RESHARD() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RESHARD_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_COLLECTIVE_RESHARD int = _swig_getDIST_COLLECTIVE_RESHARD()
-type Dist_numerics int
-func _swig_getDIST_NUMERICS_DEFAULT() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_DEFAULT_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_NUMERICS_DEFAULT int = _swig_getDIST_NUMERICS_DEFAULT()
-func _swig_getDIST_NUMERICS_ORDERED() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_ORDERED_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_NUMERICS_ORDERED int = _swig_getDIST_NUMERICS_ORDERED()
-func _swig_getDIST_NUMERICS_REPRODUCIBLE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_NUMERICS_REPRODUCIBLE int = _swig_getDIST_NUMERICS_REPRODUCIBLE()
-func _swig_getDIST_NUMERICS_TREE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_TREE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_NUMERICS_TREE int = _swig_getDIST_NUMERICS_TREE()
-type Dist_scan_kind int
-func _swig_getDIST_SCAN_INCLUSIVE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCAN_INCLUSIVE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_SCAN_INCLUSIVE int = _swig_getDIST_SCAN_INCLUSIVE()
-func _swig_getDIST_SCAN_EXCLUSIVE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCAN_EXCLUSIVE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_SCAN_EXCLUSIVE int = _swig_getDIST_SCAN_EXCLUSIVE()
-type Dist_strategy_kind int
-func _swig_getDIST_STRATEGY_MIRRORED() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_MIRRORED_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_STRATEGY_MIRRORED int = _swig_getDIST_STRATEGY_MIRRORED()
-func _swig_getDIST_STRATEGY_ONE_DEVICE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_ONE_DEVICE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_STRATEGY_ONE_DEVICE int = _swig_getDIST_STRATEGY_ONE_DEVICE()
-func _swig_getDIST_STRATEGY_DEFAULT() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_DEFAULT_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_STRATEGY_DEFAULT int = _swig_getDIST_STRATEGY_DEFAULT()
-func _swig_getDIST_STRATEGY_CENTRAL_STORAGE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_STRATEGY_CENTRAL_STORAGE int = _swig_getDIST_STRATEGY_CENTRAL_STORAGE()
-func _swig_getDIST_STRATEGY_MESH() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_MESH_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_STRATEGY_MESH int = _swig_getDIST_STRATEGY_MESH()
-func _swig_getDIST_STRATEGY_MULTI_WORKER_MIRRORED() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_STRATEGY_MULTI_WORKER_MIRRORED int = _swig_getDIST_STRATEGY_MULTI_WORKER_MIRRORED()
-func _swig_getDIST_STRATEGY_PARAMETER_SERVER() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_STRATEGY_PARAMETER_SERVER int = _swig_getDIST_STRATEGY_PARAMETER_SERVER()
-type Dist_threads int
-func _swig_getDIST_THREADS_CALLER() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_CALLER_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_THREADS_CALLER int = _swig_getDIST_THREADS_CALLER()
-func _swig_getDIST_THREADS_LIBRARY() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_LIBRARY_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_THREADS_LIBRARY int = _swig_getDIST_THREADS_LIBRARY()
-func _swig_getDIST_THREADS_HOST() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_HOST_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_THREADS_HOST int = _swig_getDIST_THREADS_HOST()
-type Dist_transport int
-func _swig_getDIST_TRANSPORT_AUTO() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_TRANSPORT_AUTO_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_TRANSPORT_AUTO int = _swig_getDIST_TRANSPORT_AUTO()
-func _swig_getDIST_TRANSPORT_NONE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_TRANSPORT_NONE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_TRANSPORT_NONE int = _swig_getDIST_TRANSPORT_NONE()
-func _swig_getDIST_TRANSPORT_GRPC() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_TRANSPORT_GRPC_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_TRANSPORT_GRPC int = _swig_getDIST_TRANSPORT_GRPC()
-func _swig_getDIST_TRANSPORT_GLOO() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_TRANSPORT_GLOO_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_TRANSPORT_GLOO int = _swig_getDIST_TRANSPORT_GLOO()
-type Dist_reform int
-func _swig_getDIST_REFORM_EXPLICIT() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REFORM_EXPLICIT_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_REFORM_EXPLICIT int = _swig_getDIST_REFORM_EXPLICIT()
-func _swig_getDIST_REFORM_AT_NEXT_RUN() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REFORM_AT_NEXT_RUN_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_REFORM_AT_NEXT_RUN int = _swig_getDIST_REFORM_AT_NEXT_RUN()
-type Dist_placement int
-func _swig_getDIST_PLACEMENT_FREE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PLACEMENT_FREE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_PLACEMENT_FREE int = _swig_getDIST_PLACEMENT_FREE()
-func _swig_getDIST_PLACEMENT_CORES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PLACEMENT_CORES_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_PLACEMENT_CORES int = _swig_getDIST_PLACEMENT_CORES()
-type Dist_value_kind int
-func _swig_getDIST_VALUE_TENSOR() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_TENSOR_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_VALUE_TENSOR int = _swig_getDIST_VALUE_TENSOR()
-func _swig_getDIST_VALUE_PER_REPLICA() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_PER_REPLICA_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_VALUE_PER_REPLICA int = _swig_getDIST_VALUE_PER_REPLICA()
-func _swig_getDIST_VALUE_MIRRORED() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_MIRRORED_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_VALUE_MIRRORED int = _swig_getDIST_VALUE_MIRRORED()
-func _swig_getDIST_VALUE_LIST() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_LIST_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_VALUE_LIST int = _swig_getDIST_VALUE_LIST()
-func _swig_getDIST_VALUE_DICT() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_DICT_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_VALUE_DICT int = _swig_getDIST_VALUE_DICT()
-func _swig_getDIST_VALUE_VARIABLE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_VARIABLE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_VALUE_VARIABLE int = _swig_getDIST_VALUE_VARIABLE()
-func _swig_getDIST_VALUE_NONE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_NONE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_VALUE_NONE int = _swig_getDIST_VALUE_NONE()
-func _swig_getDIST_VALUE_TUPLE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_TUPLE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_VALUE_TUPLE int = _swig_getDIST_VALUE_TUPLE()
-func _swig_getDIST_VALUE_TEXT() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_TEXT_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_VALUE_TEXT int = _swig_getDIST_VALUE_TEXT()
-func _swig_getDIST_VALUE_OBJECT() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_OBJECT_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_VALUE_OBJECT int = _swig_getDIST_VALUE_OBJECT()
-func _swig_getDIST_VALUE_INDEXED_SLICES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_INDEXED_SLICES_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_VALUE_INDEXED_SLICES int = _swig_getDIST_VALUE_INDEXED_SLICES()
-func _swig_getDIST_VALUE_RAGGED() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_RAGGED_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_VALUE_RAGGED int = _swig_getDIST_VALUE_RAGGED()
-func _swig_getDIST_VALUE_SPARSE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_SPARSE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_VALUE_SPARSE int = _swig_getDIST_VALUE_SPARSE()
-func _swig_getDIST_VALUE_SHARDED() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_SHARDED_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_VALUE_SHARDED int = _swig_getDIST_VALUE_SHARDED()
-type Dist_synchronization int
-func _swig_getDIST_SYNCHRONIZATION_AUTO() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_AUTO_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_SYNCHRONIZATION_AUTO int = _swig_getDIST_SYNCHRONIZATION_AUTO()
-func _swig_getDIST_SYNCHRONIZATION_NONE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_NONE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_SYNCHRONIZATION_NONE int = _swig_getDIST_SYNCHRONIZATION_NONE()
-func _swig_getDIST_SYNCHRONIZATION_ON_WRITE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_SYNCHRONIZATION_ON_WRITE int = _swig_getDIST_SYNCHRONIZATION_ON_WRITE()
-func _swig_getDIST_SYNCHRONIZATION_ON_READ() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_SYNCHRONIZATION_ON_READ int = _swig_getDIST_SYNCHRONIZATION_ON_READ()
-type Dist_aggregation int
-func _swig_getDIST_AGGREGATION_NONE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_NONE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_AGGREGATION_NONE int = _swig_getDIST_AGGREGATION_NONE()
-func _swig_getDIST_AGGREGATION_SUM() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_SUM_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_AGGREGATION_SUM int = _swig_getDIST_AGGREGATION_SUM()
-func _swig_getDIST_AGGREGATION_MEAN() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_MEAN_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_AGGREGATION_MEAN int = _swig_getDIST_AGGREGATION_MEAN()
-func _swig_getDIST_AGGREGATION_ONLY_FIRST_REPLICA() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_AGGREGATION_ONLY_FIRST_REPLICA int = _swig_getDIST_AGGREGATION_ONLY_FIRST_REPLICA()
-type Dist_assign_op int
-func _swig_getDIST_ASSIGN() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_ASSIGN int = _swig_getDIST_ASSIGN()
-func _swig_getDIST_ASSIGN_ADD() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_ADD_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_ASSIGN_ADD int = _swig_getDIST_ASSIGN_ADD()
-func _swig_getDIST_ASSIGN_SUB() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_SUB_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_ASSIGN_SUB int = _swig_getDIST_ASSIGN_SUB()
-type Dist_input_mode int
-func _swig_getDIST_INPUT_PER_WORKER() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INPUT_PER_WORKER_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_INPUT_PER_WORKER int = _swig_getDIST_INPUT_PER_WORKER()
-func _swig_getDIST_INPUT_PER_REPLICA() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INPUT_PER_REPLICA_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_INPUT_PER_REPLICA int = _swig_getDIST_INPUT_PER_REPLICA()
-type Dist_shard_policy int
-func _swig_getDIST_SHARD_AUTO() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_AUTO_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_SHARD_AUTO int = _swig_getDIST_SHARD_AUTO()
-func _swig_getDIST_SHARD_FILE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_FILE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_SHARD_FILE int = _swig_getDIST_SHARD_FILE()
-func _swig_getDIST_SHARD_DATA() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_DATA_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_SHARD_DATA int = _swig_getDIST_SHARD_DATA()
-func _swig_getDIST_SHARD_HINT() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_HINT_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_SHARD_HINT int = _swig_getDIST_SHARD_HINT()
-func _swig_getDIST_SHARD_OFF() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_OFF_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_SHARD_OFF int = _swig_getDIST_SHARD_OFF()
-type Dist_device_order int
-func _swig_getDIST_DEVICE_ORDER_AUTO() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_AUTO_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_DEVICE_ORDER_AUTO int = _swig_getDIST_DEVICE_ORDER_AUTO()
-func _swig_getDIST_DEVICE_ORDER_RING() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_RING_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_DEVICE_ORDER_RING int = _swig_getDIST_DEVICE_ORDER_RING()
-func _swig_getDIST_DEVICE_ORDER_MESH() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_MESH_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_DEVICE_ORDER_MESH int = _swig_getDIST_DEVICE_ORDER_MESH()
-func _swig_getDIST_NO_TIMEOUT() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NO_TIMEOUT_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_NO_TIMEOUT int = _swig_getDIST_NO_TIMEOUT()
-func _swig_getDIST_MAX_NDIM() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_NDIM_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_MAX_NDIM int = _swig_getDIST_MAX_NDIM()
-func _swig_getDIST_MAX_TAG_BYTES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_TAG_BYTES_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_MAX_TAG_BYTES int = _swig_getDIST_MAX_TAG_BYTES()
-func _swig_getDIST_MAX_MESH_POSITIONS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_MESH_POSITIONS_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_MAX_MESH_POSITIONS int = _swig_getDIST_MAX_MESH_POSITIONS()
-type Dist_log_level int
-func _swig_getDIST_LOG_ERROR() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_ERROR_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_LOG_ERROR int = _swig_getDIST_LOG_ERROR()
-func _swig_getDIST_LOG_WARNING() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_WARNING_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_LOG_WARNING int = _swig_getDIST_LOG_WARNING()
-func _swig_getDIST_LOG_INFO() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_INFO_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_LOG_INFO int = _swig_getDIST_LOG_INFO()
-type Dist_scatter_op int
-func _swig_getDIST_SCATTER_ADD() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_ADD_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_SCATTER_ADD int = _swig_getDIST_SCATTER_ADD()
-func _swig_getDIST_SCATTER_SUB() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_SUB_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_SCATTER_SUB int = _swig_getDIST_SCATTER_SUB()
-func _swig_getDIST_SCATTER_UPDATE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_UPDATE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_SCATTER_UPDATE int = _swig_getDIST_SCATTER_UPDATE()
-func _swig_getDIST_SCATTER_MUL() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_MUL_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_SCATTER_MUL int = _swig_getDIST_SCATTER_MUL()
-func _swig_getDIST_SCATTER_DIV() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_DIV_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_SCATTER_DIV int = _swig_getDIST_SCATTER_DIV()
-func _swig_getDIST_SCATTER_MIN() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_MIN_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_SCATTER_MIN int = _swig_getDIST_SCATTER_MIN()
-func _swig_getDIST_SCATTER_MAX() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_MAX_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_SCATTER_MAX int = _swig_getDIST_SCATTER_MAX()
-func _swig_getDIST_SCATTER_BATCH_UPDATE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_BATCH_UPDATE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_SCATTER_BATCH_UPDATE int = _swig_getDIST_SCATTER_BATCH_UPDATE()
-type Dist_cross_device_kind int
-func _swig_getDIST_CROSS_DEVICE_DEFAULT() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_CROSS_DEVICE_DEFAULT int = _swig_getDIST_CROSS_DEVICE_DEFAULT()
-func _swig_getDIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE int = _swig_getDIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE()
-func _swig_getDIST_CROSS_DEVICE_HOST() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HOST_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_CROSS_DEVICE_HOST int = _swig_getDIST_CROSS_DEVICE_HOST()
-type Dist_metric_kind int
-func _swig_getDIST_METRIC_SUM() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_METRIC_SUM_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_METRIC_SUM int = _swig_getDIST_METRIC_SUM()
-func _swig_getDIST_METRIC_MEAN() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_METRIC_MEAN_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_METRIC_MEAN int = _swig_getDIST_METRIC_MEAN()
-func _swig_getDIST_METRIC_ACCURACY() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_METRIC_ACCURACY_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_METRIC_ACCURACY int = _swig_getDIST_METRIC_ACCURACY()
-type Dist_apply_kind int
-func _swig_getDIST_APPLY_SGD() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_APPLY_SGD_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_APPLY_SGD int = _swig_getDIST_APPLY_SGD()
-func _swig_getDIST_APPLY_CALLBACK() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_APPLY_CALLBACK_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_APPLY_CALLBACK int = _swig_getDIST_APPLY_CALLBACK()
-type Dist_partition_kind int
-func _swig_getDIST_PARTITION_SPLIT() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITION_SPLIT_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_PARTITION_SPLIT int = _swig_getDIST_PARTITION_SPLIT()
-func _swig_getDIST_PARTITION_ASSIGN() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITION_ASSIGN_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_PARTITION_ASSIGN int = _swig_getDIST_PARTITION_ASSIGN()
-func _swig_getDIST_PARTITION_REPLICATE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITION_REPLICATE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_PARTITION_REPLICATE int = _swig_getDIST_PARTITION_REPLICATE()
-type Dist_edge int
-func _swig_getDIST_EDGE_ZERO() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_ZERO_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_EDGE_ZERO int = _swig_getDIST_EDGE_ZERO()
-func _swig_getDIST_EDGE_WRAP() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_WRAP_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_EDGE_WRAP int = _swig_getDIST_EDGE_WRAP()
-func _swig_getDIST_EDGE_CLAMP() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_CLAMP_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_EDGE_CLAMP int = _swig_getDIST_EDGE_CLAMP()
-func _swig_getDIST_EDGE_REFLECT() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_REFLECT_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_EDGE_REFLECT int = _swig_getDIST_EDGE_REFLECT()
-func _swig_getDIST_EDGE_NONE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_NONE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_EDGE_NONE int = _swig_getDIST_EDGE_NONE()
-type Dist_enum_domain int
-func _swig_getDIST_ENUM_STATUS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_STATUS_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_ENUM_STATUS int = _swig_getDIST_ENUM_STATUS()
-func _swig_getDIST_ENUM_DTYPE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_DTYPE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_ENUM_DTYPE int = _swig_getDIST_ENUM_DTYPE()
 func _swig_getDIST_ENUM_REDUCE_OP() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_DIST_ENUM_REDUCE_OP_cdist_377dbe7983f549bf())
@@ -3644,13 +829,7 @@ func _swig_getDIST_ENUM_VALUE_REDUCTION() (_swig_ret int) {
 }
 
 var DIST_ENUM_VALUE_REDUCTION int = _swig_getDIST_ENUM_VALUE_REDUCTION()
-func _swig_getDIST_ENUM_COLLECTIVE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_COLLECTIVE_cdist_377dbe7983f549bf())
-	return swig_r
-}
 
-var DIST_ENUM_COLLECTIVE int = _swig_getDIST_ENUM_COLLECTIVE()
 func _swig_getDIST_ENUM_SYNCHRONIZATION() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_DIST_ENUM_SYNCHRONIZATION_cdist_377dbe7983f549bf())
@@ -3686,62 +865,6 @@ func _swig_getDIST_ENUM_SHARD_POLICY() (_swig_ret int) {
 }
 
 var DIST_ENUM_SHARD_POLICY int = _swig_getDIST_ENUM_SHARD_POLICY()
-func _swig_getDIST_TASK_UNSET() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_TASK_UNSET_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_TASK_UNSET int = _swig_getDIST_TASK_UNSET()
-func _swig_getDIST_MAX_CLUSTER_TEXT_BYTES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_MAX_CLUSTER_TEXT_BYTES int = _swig_getDIST_MAX_CLUSTER_TEXT_BYTES()
-func _swig_getDIST_MAX_CLUSTER_DEPTH() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_DEPTH_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_MAX_CLUSTER_DEPTH int = _swig_getDIST_MAX_CLUSTER_DEPTH()
-func _swig_getDIST_MAX_CLUSTER_JOBS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_JOBS_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_MAX_CLUSTER_JOBS int = _swig_getDIST_MAX_CLUSTER_JOBS()
-func _swig_getDIST_MAX_CLUSTER_TASKS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_TASKS_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_MAX_CLUSTER_TASKS int = _swig_getDIST_MAX_CLUSTER_TASKS()
-func _swig_getDIST_MAX_CLUSTER_MEMBERS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_MAX_CLUSTER_MEMBERS int = _swig_getDIST_MAX_CLUSTER_MEMBERS()
-func _swig_getDIST_MAX_JOB_NAME_BYTES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_JOB_NAME_BYTES_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_MAX_JOB_NAME_BYTES int = _swig_getDIST_MAX_JOB_NAME_BYTES()
-func _swig_getDIST_MAX_ADDRESS_BYTES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_ADDRESS_BYTES_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_MAX_ADDRESS_BYTES int = _swig_getDIST_MAX_ADDRESS_BYTES()
 
 // StatusError is a status that is not OK: the record of dist_swig_error() in dist.i.
 type StatusError struct{ Record string }
@@ -3762,7 +885,6 @@ func Told(arg1 int) (_swig_ret error) {
 	return swig_r_1
 }
 
-
 var theCallbacks atomic.Pointer[_swig_DirectorCallbacks]
 
 // SetCallbacks makes libdist call the methods of v. It must be called once, before any other function.
@@ -3771,7 +893,6 @@ func SetCallbacks(v interface{}) {
 	theCallbacks.Store(director)
 	Set_callbacks(director)
 }
-
 
 func swigTexts(texts []string) string {
 	var all []byte
@@ -3810,11 +931,6 @@ func NewDirectorCallbacks(v interface{}) Callbacks {
 	p := &_swig_DirectorCallbacks{0, v}
 	p.SwigcptrCallbacks = SwigcptrCallbacks(C._wrap__swig_NewDirectorCallbacksCallbacks_cdist_377dbe7983f549bf(C.int(swigDirectorAdd(p))))
 	return p
-}
-
-func DeleteDirectorCallbacks(arg1 Callbacks) {
-	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_DeleteDirectorCallbacks_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 //export Swiggo_DeleteDirector_Callbacks_cdist_377dbe7983f549bf
@@ -4359,328 +1475,10 @@ func (p SwigcptrCallbacks) DirectorInterface() interface{} {
 	return nil
 }
 
-func DeleteCallbacks(arg1 Callbacks) {
-	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Callbacks_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-}
-
-func (arg1 SwigcptrCallbacks) Replica(arg2 int64, arg3 int64, arg4 int, arg5 int) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	swig_r = (int)(C._wrap_Callbacks_replica_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_3(_swig_i_1), C.swig_type_4(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4)))
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Values(arg2 int64, arg3 int64, arg4 int64, arg5 int64) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_values_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_6(_swig_i_1), C.swig_type_7(_swig_i_2), C.swig_type_8(_swig_i_3), C.swig_type_9(_swig_i_4)))
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Merge(arg2 int64, arg3 int64, arg4 int64, arg5 int64) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_merge_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_11(_swig_i_1), C.swig_type_12(_swig_i_2), C.swig_type_13(_swig_i_3), C.swig_type_14(_swig_i_4)))
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Update(arg2 int64, arg3 int, arg4 string, arg5 int64, arg6 int64, arg7 int64) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	_swig_i_5 := arg6
-	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_Callbacks_update_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_16(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_17)(unsafe.Pointer(&_swig_i_3)), C.swig_type_18(_swig_i_4), C.swig_type_19(_swig_i_5), C.swig_type_20(_swig_i_6)))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg4
-	}
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Source(arg2 int64, arg3 int64) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_Callbacks_source_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1), C.swig_type_23(_swig_i_2)))
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) File_source(arg2 int64, arg3 int64, arg4 string, arg5 int64) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_file_source_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_25(_swig_i_1), C.swig_type_26(_swig_i_2), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_3)), C.swig_type_28(_swig_i_4)))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg4
-	}
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Dataset(arg2 int64, arg3 int, arg4 int, arg5 int) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_dataset_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_30(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4)))
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Dataset_reduce(arg2 int64, arg3 int64, arg4 int64) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_Callbacks_dataset_reduce_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_32(_swig_i_1), C.swig_type_33(_swig_i_2), C.swig_type_34(_swig_i_3)))
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Value(arg2 int64, arg3 int, arg4 int) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_Callbacks_value_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_36(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3)))
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Initial(arg2 int64) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Callbacks_initial_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_38(_swig_i_1)))
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Method(arg2 int64, arg3 string, arg4 int64, arg5 int64, arg6 int64) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	_swig_i_5 := arg6
-	swig_r = (int64)(C._wrap_Callbacks_method_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_40(_swig_i_1), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_2)), C.swig_type_42(_swig_i_3), C.swig_type_43(_swig_i_4), C.swig_type_44(_swig_i_5)))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg3
-	}
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Closure(arg2 int64, arg3 int64, arg4 int64) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_Callbacks_closure_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_46(_swig_i_1), C.swig_type_47(_swig_i_2), C.swig_type_48(_swig_i_3)))
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Create_state(arg2 int64, arg3 int64) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_Callbacks_create_state_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_50(_swig_i_1), C.swig_type_51(_swig_i_2)))
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Destroy_state(arg2 int64, arg3 int64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	C._wrap_Callbacks_destroy_state_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_52(_swig_i_1), C.swig_type_53(_swig_i_2))
-}
-
-func (arg1 SwigcptrCallbacks) Warm_up(arg2 int64, arg3 int64) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_Callbacks_warm_up_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1), C.swig_type_55(_swig_i_2)))
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Step(arg2 int64, arg3 int64, arg4 int64) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_Callbacks_step_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_56(_swig_i_1), C.swig_type_57(_swig_i_2), C.swig_type_58(_swig_i_3)))
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Update_variables(arg2 int64, arg3 int64, arg4 int64, arg5 int64) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	swig_r = (int)(C._wrap_Callbacks_update_variables_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_59(_swig_i_1), C.swig_type_60(_swig_i_2), C.swig_type_61(_swig_i_3), C.swig_type_62(_swig_i_4)))
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Partition(arg2 int64, arg3 int64, arg4 int64) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_Callbacks_partition_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_63(_swig_i_1), C.swig_type_64(_swig_i_2), C.swig_type_65(_swig_i_3)))
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Loop(arg2 int64, arg3 int64, arg4 int64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	C._wrap_Callbacks_loop_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_66(_swig_i_1), C.swig_type_67(_swig_i_2), C.swig_type_68(_swig_i_3))
-}
-
-func (arg1 SwigcptrCallbacks) Reduce(arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	_swig_i_5 := arg6
-	C._wrap_Callbacks_reduce_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_69(_swig_i_1), C.swig_type_70(_swig_i_2), C.swig_type_71(_swig_i_3), C.swig_type_72(_swig_i_4), C.swig_intgo(_swig_i_5))
-}
-
-func (arg1 SwigcptrCallbacks) Apply(arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 int, arg7 int64, arg8 int64, arg9 int, arg10 int64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	_swig_i_5 := arg6
-	_swig_i_6 := arg7
-	_swig_i_7 := arg8
-	_swig_i_8 := arg9
-	_swig_i_9 := arg10
-	C._wrap_Callbacks_apply_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_73(_swig_i_1), C.swig_type_74(_swig_i_2), C.swig_type_75(_swig_i_3), C.swig_type_76(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_77(_swig_i_6), C.swig_type_78(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_type_79(_swig_i_9))
-}
-
-func (arg1 SwigcptrCallbacks) Reduce_components(arg2 int64, arg3 int, arg4 int64, arg5 int64, arg6 int64) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	_swig_i_5 := arg6
-	swig_r = (int)(C._wrap_Callbacks_reduce_components_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_80(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_81(_swig_i_3), C.swig_type_82(_swig_i_4), C.swig_type_83(_swig_i_5)))
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Broadcast_copies(arg2 int64, arg3 int64, arg4 int64, arg5 int64) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	swig_r = (int)(C._wrap_Callbacks_broadcast_copies_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_84(_swig_i_1), C.swig_type_85(_swig_i_2), C.swig_type_86(_swig_i_3), C.swig_type_87(_swig_i_4)))
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Gather_components(arg2 int64, arg3 int64, arg4 int64, arg5 int, arg6 int64) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	_swig_i_5 := arg6
-	swig_r = (int)(C._wrap_Callbacks_gather_components_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_88(_swig_i_1), C.swig_type_89(_swig_i_2), C.swig_type_90(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_91(_swig_i_5)))
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Log(arg2 int64, arg3 int, arg4 string) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	C._wrap_Callbacks_log_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_92(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_3)))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg4
-	}
-}
-
-func (arg1 SwigcptrCallbacks) Execute(arg2 int64, arg3 int64, arg4 int64) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_Callbacks_execute_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1), C.swig_type_95(_swig_i_2), C.swig_type_96(_swig_i_3)))
-	return swig_r
-}
-
-func (arg1 SwigcptrCallbacks) Release(arg2 int64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_Callbacks_release_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1))
-}
-
 type Callbacks interface {
 	Swigcptr() uintptr
 	SwigIsCallbacks()
 	DirectorInterface() interface{}
-	Replica(arg2 int64, arg3 int64, arg4 int, arg5 int) (_swig_ret int)
-	Values(arg2 int64, arg3 int64, arg4 int64, arg5 int64) (_swig_ret int64)
-	Merge(arg2 int64, arg3 int64, arg4 int64, arg5 int64) (_swig_ret int64)
-	Update(arg2 int64, arg3 int, arg4 string, arg5 int64, arg6 int64, arg7 int64) (_swig_ret int64)
-	Source(arg2 int64, arg3 int64) (_swig_ret int64)
-	File_source(arg2 int64, arg3 int64, arg4 string, arg5 int64) (_swig_ret int64)
-	Dataset(arg2 int64, arg3 int, arg4 int, arg5 int) (_swig_ret int64)
-	Dataset_reduce(arg2 int64, arg3 int64, arg4 int64) (_swig_ret int64)
-	Value(arg2 int64, arg3 int, arg4 int) (_swig_ret int64)
-	Initial(arg2 int64) (_swig_ret int64)
-	Method(arg2 int64, arg3 string, arg4 int64, arg5 int64, arg6 int64) (_swig_ret int64)
-	Closure(arg2 int64, arg3 int64, arg4 int64) (_swig_ret int64)
-	Create_state(arg2 int64, arg3 int64) (_swig_ret int64)
-	Destroy_state(arg2 int64, arg3 int64)
-	Warm_up(arg2 int64, arg3 int64) (_swig_ret int)
-	Step(arg2 int64, arg3 int64, arg4 int64) (_swig_ret int)
-	Update_variables(arg2 int64, arg3 int64, arg4 int64, arg5 int64) (_swig_ret int)
-	Partition(arg2 int64, arg3 int64, arg4 int64) (_swig_ret int)
-	Loop(arg2 int64, arg3 int64, arg4 int64)
-	Reduce(arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 int)
-	Apply(arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 int, arg7 int64, arg8 int64, arg9 int, arg10 int64)
-	Reduce_components(arg2 int64, arg3 int, arg4 int64, arg5 int64, arg6 int64) (_swig_ret int)
-	Broadcast_copies(arg2 int64, arg3 int64, arg4 int64, arg5 int64) (_swig_ret int)
-	Gather_components(arg2 int64, arg3 int64, arg4 int64, arg5 int, arg6 int64) (_swig_ret int)
-	Log(arg2 int64, arg3 int, arg4 string)
-	Execute(arg2 int64, arg3 int64, arg4 int64) (_swig_ret int)
-	Release(arg2 int64)
 }
 
 func Set_callbacks(arg1 Callbacks) {
@@ -4691,7 +1489,7 @@ func Set_callbacks(arg1 Callbacks) {
 func Run_task(arg1 int64, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_run_task_cdist_377dbe7983f549bf(C.swig_type_98(_swig_i_0), C.swig_type_99(_swig_i_1))
+	C._wrap_run_task_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 type SwigcptrClusterJobs uintptr
@@ -4712,7 +1510,7 @@ func (arg1 SwigcptrClusterJobs) Add(arg2 string, arg3 []string, arg4 []int32, ar
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_ClusterJobs_add_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_3)), C.swig_type_103(_swig_i_4))
+	C._wrap_ClusterJobs_add_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4766,13 +1564,6 @@ func (p SwigcptrResolverAnswer) Swigcptr() uintptr {
 func (p SwigcptrResolverAnswer) SwigIsResolverAnswer() {
 }
 
-func (arg1 SwigcptrResolverAnswer) Has_task_type() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_ResolverAnswer_has_task_type_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrResolverAnswer) Has_rpc_layer() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
@@ -4783,7 +1574,7 @@ func (arg1 SwigcptrResolverAnswer) Has_rpc_layer() (_swig_ret int) {
 func (arg1 SwigcptrResolverAnswer) Set_text(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_ResolverAnswer_set_text_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_ResolverAnswer_set_text_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4798,13 +1589,12 @@ func (arg1 SwigcptrResolverAnswer) Set_number(arg2 int) {
 func (arg1 SwigcptrResolverAnswer) Set_spec(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_ResolverAnswer_set_spec_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_107(_swig_i_1))
+	C._wrap_ResolverAnswer_set_spec_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 type ResolverAnswer interface {
 	Swigcptr() uintptr
 	SwigIsResolverAnswer()
-	Has_task_type() (_swig_ret int)
 	Has_rpc_layer() (_swig_ret int)
 	Set_text(arg2 string)
 	Set_number(arg2 int)
@@ -4882,11 +1672,6 @@ func NewDirectorResolverCallbacks(v interface{}) ResolverCallbacks {
 	return p
 }
 
-func DeleteDirectorResolverCallbacks(arg1 ResolverCallbacks) {
-	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_DeleteDirectorResolverCallbacks_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-}
-
 //export Swiggo_DeleteDirector_ResolverCallbacks_cdist_377dbe7983f549bf
 func Swiggo_DeleteDirector_ResolverCallbacks_cdist_377dbe7983f549bf(c int) {
 	swigDirectorLookup(c).(*_swig_DirectorResolverCallbacks).SwigcptrResolverCallbacks = 0
@@ -4913,7 +1698,6 @@ func Swig_DirectorResolverCallbacks_callback_answer_cdist_377dbe7983f549bf(swig_
 
   _swig_i_2 = swigCopyString(asked_type)
 
-
   _swig_i_4 = swigCopyString(asked_layer)
 
 	swig_r = swig_p.Answer(token, question, _swig_i_2, task_id, _swig_i_4, SwigcptrResolverAnswer(answer))
@@ -4933,35 +1717,10 @@ func (p SwigcptrResolverCallbacks) DirectorInterface() interface{} {
 	return nil
 }
 
-func DeleteResolverCallbacks(arg1 ResolverCallbacks) {
-	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_ResolverCallbacks_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-}
-
-func (arg1 SwigcptrResolverCallbacks) Answer(arg2 int64, arg3 int, arg4 string, arg5 int, arg6 string, arg7 ResolverAnswer) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	_swig_i_5 := arg6
-	_swig_i_6 := getSwigcptr(arg7)
-	swig_r = (int)(C._wrap_ResolverCallbacks_answer_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_108(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_5)), C.uintptr_t(_swig_i_6)))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg4
-	}
-	if Swig_escape_always_false {
-		Swig_escape_val = arg6
-	}
-	return swig_r
-}
-
 type ResolverCallbacks interface {
 	Swigcptr() uintptr
 	SwigIsResolverCallbacks()
 	DirectorInterface() interface{}
-	Answer(arg2 int64, arg3 int, arg4 string, arg5 int, arg6 string, arg7 ResolverAnswer) (_swig_ret int)
 }
 
 func Set_resolver_callbacks(arg1 ResolverCallbacks) {
@@ -4975,7 +1734,7 @@ func Cluster_resolver_create_host(arg1 int64, arg2 int, arg3 Dist_cluster_resolv
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_cluster_resolver_create_host_cdist_377dbe7983f549bf(C.swig_type_112(_swig_i_0), C.swig_intgo(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_cluster_resolver_create_host_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4993,7 +1752,7 @@ func Partitions_fixed_shards(arg1 []int64, arg2 int64, arg3 int, arg4 int, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_partitions_fixed_shards_cdist_377dbe7983f549bf(*(*C.swig_type_114)(unsafe.Pointer(&_swig_i_0)), C.swig_type_115(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_partitions_fixed_shards_cdist_377dbe7983f549bf(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -5016,7 +1775,7 @@ func Partitions_min_size(arg1 []int64, arg2 int64, arg3 int, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_partitions_min_size_cdist_377dbe7983f549bf(*(*C.swig_type_117)(unsafe.Pointer(&_swig_i_0)), C.swig_type_118(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_119(_swig_i_3), C.swig_type_120(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_partitions_min_size_cdist_377dbe7983f549bf(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -5039,7 +1798,7 @@ func Partitions_max_size(arg1 []int64, arg2 int64, arg3 int, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_partitions_max_size_cdist_377dbe7983f549bf(*(*C.swig_type_122)(unsafe.Pointer(&_swig_i_0)), C.swig_type_123(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_124(_swig_i_3), C.swig_type_125(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_partitions_max_size_cdist_377dbe7983f549bf(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -5057,7 +1816,7 @@ func Dist_cluster_spec_from_json(arg1 string, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_spec_from_json_cdist_377dbe7983f549bf(*(*C.swig_type_127)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_spec_from_json_cdist_377dbe7983f549bf(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -5076,7 +1835,7 @@ func Dist_cluster_spec_create(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_spec_create_cdist_377dbe7983f549bf(C.swig_type_129(_swig_i_0), C.swig_type_130(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_spec_create_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5092,7 +1851,7 @@ func Dist_cluster_spec_union(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_spec_union_cdist_377dbe7983f549bf(*(*C.swig_type_132)(unsafe.Pointer(&_swig_i_0)), C.swig_type_133(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_spec_union_cdist_377dbe7983f549bf(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -5108,13 +1867,13 @@ func Dist_cluster_spec_union(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret e
 
 func Dist_cluster_spec_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cluster_spec_destroy_cdist_377dbe7983f549bf(C.swig_type_134(_swig_i_0))
+	C._wrap_dist_cluster_spec_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 func Dist_cluster_spec_num_jobs(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_cluster_spec_num_jobs_cdist_377dbe7983f549bf(C.swig_type_136(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_cluster_spec_num_jobs_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -5122,7 +1881,7 @@ func Dist_cluster_spec_job(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_spec_job_cdist_377dbe7983f549bf(C.swig_type_138(_swig_i_0), C.swig_type_139(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_spec_job_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5134,7 +1893,7 @@ func Dist_cluster_spec_num_tasks(arg1 int64, arg2 string, arg3 *int32) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_spec_num_tasks_cdist_377dbe7983f549bf(C.swig_type_141(_swig_i_0), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_spec_num_tasks_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5155,7 +1914,7 @@ func Dist_cluster_spec_task_indices(arg1 int64, arg2 string, arg3 *int32, arg4 i
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cluster_spec_task_indices_cdist_377dbe7983f549bf(C.swig_type_144(_swig_i_0), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_type_146(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_cluster_spec_task_indices_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.longlong(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5175,7 +1934,7 @@ func Dist_cluster_spec_task_address(arg1 int64, arg2 string, arg3 int, arg4 *str
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_spec_task_address_cdist_377dbe7983f549bf(C.swig_type_148(_swig_i_0), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_spec_task_address_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -5198,14 +1957,14 @@ func Dist_cluster_spec_is_equal(arg1 int64, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_dist_cluster_spec_is_equal_cdist_377dbe7983f549bf(C.swig_type_150(_swig_i_0), C.swig_type_151(_swig_i_1)))
+	swig_r = (int)(C._wrap_dist_cluster_spec_is_equal_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
 func Dist_cluster_spec_json(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cluster_spec_json_cdist_377dbe7983f549bf(C.swig_type_153(_swig_i_0))
+	swig_r_p := C._wrap_dist_cluster_spec_json_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5222,7 +1981,7 @@ func Dist_cluster_validate(arg1 int64, arg2 *string, arg3 int) (_swig_ret error)
 	}
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_validate_cdist_377dbe7983f549bf(C.swig_type_155(_swig_i_0), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_validate_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5247,7 +2006,7 @@ func Dist_cluster_is_chief(arg1 int64, arg2 *string, arg3 int, arg4 *int32) (_sw
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_is_chief_cdist_377dbe7983f549bf(C.swig_type_158(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_is_chief_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5273,7 +2032,7 @@ func Dist_cluster_collective_leader(arg1 int64, arg2 *string, arg3 int, arg4 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cluster_collective_leader_cdist_377dbe7983f549bf(C.swig_type_161(_swig_i_0), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_3)), C.swig_type_164(_swig_i_4))
+	swig_r_p := C._wrap_dist_cluster_collective_leader_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5295,7 +2054,7 @@ func Dist_cluster_coordination_leader(arg1 int64, arg2 []byte, arg3 int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_coordination_leader_cdist_377dbe7983f549bf(C.swig_type_166(_swig_i_0), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_1)), C.swig_type_168(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_coordination_leader_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5319,7 +2078,7 @@ func Dist_cluster_worker_count(arg1 int64, arg2 *string, arg3 *int32) (_swig_ret
 	}
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_worker_count_cdist_377dbe7983f549bf(C.swig_type_170(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_worker_count_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5344,7 +2103,7 @@ func Dist_cluster_id_in_cluster(arg1 int64, arg2 *string, arg3 int, arg4 *int32)
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_id_in_cluster_cdist_377dbe7983f549bf(C.swig_type_173(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_id_in_cluster_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5369,7 +2128,7 @@ func Dist_cluster_should_save_checkpoint(arg1 int64, arg2 *string, arg3 int, arg
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_should_save_checkpoint_cdist_377dbe7983f549bf(C.swig_type_176(_swig_i_0), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_should_save_checkpoint_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5394,7 +2153,7 @@ func Dist_cluster_should_save_summary(arg1 int64, arg2 *string, arg3 int, arg4 *
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_should_save_summary_cdist_377dbe7983f549bf(C.swig_type_179(_swig_i_0), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_should_save_summary_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5419,7 +2178,7 @@ func Dist_cluster_should_evaluate(arg1 int64, arg2 *string, arg3 int, arg4 *int3
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_should_evaluate_cdist_377dbe7983f549bf(C.swig_type_182(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_should_evaluate_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5448,24 +2207,10 @@ func (arg1 SwigcptrDist_cluster_resolver_options) SetHas_task_id(arg2 int) {
 	C._wrap_dist_cluster_resolver_options_has_task_id_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_cluster_resolver_options) GetHas_task_id() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cluster_resolver_options_has_task_id_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_cluster_resolver_options) SetTask_id(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_cluster_resolver_options_task_id_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_cluster_resolver_options) GetTask_id() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cluster_resolver_options_task_id_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) SetNum_accelerators(arg2 int) {
@@ -5474,68 +2219,31 @@ func (arg1 SwigcptrDist_cluster_resolver_options) SetNum_accelerators(arg2 int) 
 	C._wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_cluster_resolver_options) GetNum_accelerators() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_cluster_resolver_options) SetEnvironment(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_environment_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_environment_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
-}
-
-func (arg1 SwigcptrDist_cluster_resolver_options) GetEnvironment() (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cluster_resolver_options_environment_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) SetSession_address(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_session_address_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_session_address_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
-}
-
-func (arg1 SwigcptrDist_cluster_resolver_options) GetSession_address() (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cluster_resolver_options_session_address_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) SetTf_config(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_tf_config_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_tf_config_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
-}
-
-func (arg1 SwigcptrDist_cluster_resolver_options) GetTf_config() (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cluster_resolver_options_tf_config_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
 }
 
 func NewDist_cluster_resolver_options() (_swig_ret Dist_cluster_resolver_options) {
@@ -5552,7 +2260,7 @@ func DeleteDist_cluster_resolver_options(arg1 Dist_cluster_resolver_options) {
 func (arg1 SwigcptrDist_cluster_resolver_options) Set_task_type(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_set_task_type_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_set_task_type_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5561,7 +2269,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) Set_task_type(arg2 string) {
 func (arg1 SwigcptrDist_cluster_resolver_options) Set_rpc_layer(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5571,17 +2279,11 @@ type Dist_cluster_resolver_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_cluster_resolver_options()
 	SetHas_task_id(arg2 int)
-	GetHas_task_id() (_swig_ret int)
 	SetTask_id(arg2 int)
-	GetTask_id() (_swig_ret int)
 	SetNum_accelerators(arg2 int)
-	GetNum_accelerators() (_swig_ret int)
 	SetEnvironment(arg2 string)
-	GetEnvironment() (_swig_ret string)
 	SetSession_address(arg2 string)
-	GetSession_address() (_swig_ret string)
 	SetTf_config(arg2 string)
-	GetTf_config() (_swig_ret string)
 	Set_task_type(arg2 string)
 	Set_rpc_layer(arg2 string)
 }
@@ -5591,7 +2293,7 @@ func Dist_cluster_resolver_create_simple(arg1 int64, arg2 Dist_cluster_resolver_
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_create_simple_cdist_377dbe7983f549bf(C.swig_type_193(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_simple_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5632,24 +2334,10 @@ func (arg1 SwigcptrDist_slurm_options) SetHas_rank(arg2 int) {
 	C._wrap_dist_slurm_options_has_rank_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_slurm_options) GetHas_rank() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_has_rank_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_slurm_options) SetRank(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_slurm_options_rank_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_slurm_options) GetRank() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_rank_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetNum_tasks(arg2 int) {
@@ -5658,49 +2346,22 @@ func (arg1 SwigcptrDist_slurm_options) SetNum_tasks(arg2 int) {
 	C._wrap_dist_slurm_options_num_tasks_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_slurm_options) GetNum_tasks() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_num_tasks_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_slurm_options) SetHost_list(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_host_list_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_slurm_options_host_list_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
-}
-
-func (arg1 SwigcptrDist_slurm_options) GetHost_list() (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_slurm_options_host_list_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetTasks_per_node(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_tasks_per_node_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_slurm_options_tasks_per_node_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
-}
-
-func (arg1 SwigcptrDist_slurm_options) GetTasks_per_node() (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_slurm_options_tasks_per_node_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetTasks_on_each_host(arg2 int) {
@@ -5709,24 +2370,10 @@ func (arg1 SwigcptrDist_slurm_options) SetTasks_on_each_host(arg2 int) {
 	C._wrap_dist_slurm_options_tasks_on_each_host_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_slurm_options) GetTasks_on_each_host() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_tasks_on_each_host_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_slurm_options) SetPort_base(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_slurm_options_port_base_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_slurm_options) GetPort_base() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_port_base_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetGpus_per_host(arg2 int) {
@@ -5735,24 +2382,10 @@ func (arg1 SwigcptrDist_slurm_options) SetGpus_per_host(arg2 int) {
 	C._wrap_dist_slurm_options_gpus_per_host_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_slurm_options) GetGpus_per_host() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_gpus_per_host_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_slurm_options) SetGpus_per_task(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_slurm_options_gpus_per_task_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_slurm_options) GetGpus_per_task() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_gpus_per_task_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func NewDist_slurm_options() (_swig_ret Dist_slurm_options) {
@@ -5776,23 +2409,14 @@ type Dist_slurm_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_slurm_options()
 	SetHas_rank(arg2 int)
-	GetHas_rank() (_swig_ret int)
 	SetRank(arg2 int)
-	GetRank() (_swig_ret int)
 	SetNum_tasks(arg2 int)
-	GetNum_tasks() (_swig_ret int)
 	SetHost_list(arg2 string)
-	GetHost_list() (_swig_ret string)
 	SetTasks_per_node(arg2 string)
-	GetTasks_per_node() (_swig_ret string)
 	SetTasks_on_each_host(arg2 int)
-	GetTasks_on_each_host() (_swig_ret int)
 	SetPort_base(arg2 int)
-	GetPort_base() (_swig_ret int)
 	SetGpus_per_host(arg2 int)
-	GetGpus_per_host() (_swig_ret int)
 	SetGpus_per_task(arg2 int)
-	GetGpus_per_task() (_swig_ret int)
 	Set_jobs(arg2 ClusterJobs)
 }
 
@@ -5818,7 +2442,7 @@ func Dist_slurm_expand_tasks_per_node(arg1 string, arg2 *int32, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_slurm_expand_tasks_per_node_cdist_377dbe7983f549bf(*(*C.swig_type_201)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_type_202(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_slurm_expand_tasks_per_node_cdist_377dbe7983f549bf(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -5847,24 +2471,10 @@ func (arg1 SwigcptrDist_kubernetes_options) SetHas_index(arg2 int) {
 	C._wrap_dist_kubernetes_options_has_index_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_kubernetes_options) GetHas_index() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_has_index_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_kubernetes_options) SetIndex(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_kubernetes_options_index_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_kubernetes_options) GetIndex() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_index_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetNum_workers(arg2 int) {
@@ -5873,24 +2483,10 @@ func (arg1 SwigcptrDist_kubernetes_options) SetNum_workers(arg2 int) {
 	C._wrap_dist_kubernetes_options_num_workers_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_kubernetes_options) GetNum_workers() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_num_workers_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_kubernetes_options) SetFirst_index(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_kubernetes_options_first_index_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_kubernetes_options) GetFirst_index() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_first_index_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetPort(arg2 int) {
@@ -5899,87 +2495,40 @@ func (arg1 SwigcptrDist_kubernetes_options) SetPort(arg2 int) {
 	C._wrap_dist_kubernetes_options_port_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_kubernetes_options) GetPort() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_port_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_kubernetes_options) SetHost_name(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_host_name_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_host_name_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
-}
-
-func (arg1 SwigcptrDist_kubernetes_options) GetHost_name() (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_kubernetes_options_host_name_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetService(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_service_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_service_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
-}
-
-func (arg1 SwigcptrDist_kubernetes_options) GetService() (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_kubernetes_options_service_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetName_space(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_name_space_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_name_space_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
-}
-
-func (arg1 SwigcptrDist_kubernetes_options) GetName_space() (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_kubernetes_options_name_space_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetDomain(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_domain_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_domain_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
-}
-
-func (arg1 SwigcptrDist_kubernetes_options) GetDomain() (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_kubernetes_options_domain_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
 }
 
 func NewDist_kubernetes_options() (_swig_ret Dist_kubernetes_options) {
@@ -5997,23 +2546,14 @@ type Dist_kubernetes_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_kubernetes_options()
 	SetHas_index(arg2 int)
-	GetHas_index() (_swig_ret int)
 	SetIndex(arg2 int)
-	GetIndex() (_swig_ret int)
 	SetNum_workers(arg2 int)
-	GetNum_workers() (_swig_ret int)
 	SetFirst_index(arg2 int)
-	GetFirst_index() (_swig_ret int)
 	SetPort(arg2 int)
-	GetPort() (_swig_ret int)
 	SetHost_name(arg2 string)
-	GetHost_name() (_swig_ret string)
 	SetService(arg2 string)
-	GetService() (_swig_ret string)
 	SetName_space(arg2 string)
-	GetName_space() (_swig_ret string)
 	SetDomain(arg2 string)
-	GetDomain() (_swig_ret string)
 }
 
 func Dist_cluster_resolver_create_kubernetes(arg1 Dist_kubernetes_options, arg2 Dist_cluster_resolver_options, arg3 *int64) (_swig_ret error) {
@@ -6038,7 +2578,7 @@ func Dist_cluster_resolver_create_union(arg1 []int64, arg2 int64, arg3 Dist_clus
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_create_union_cdist_377dbe7983f549bf(*(*C.swig_type_213)(unsafe.Pointer(&_swig_i_0)), C.swig_type_214(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_union_cdist_377dbe7983f549bf(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -6054,14 +2594,14 @@ func Dist_cluster_resolver_create_union(arg1 []int64, arg2 int64, arg3 Dist_clus
 
 func Dist_cluster_resolver_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cluster_resolver_destroy_cdist_377dbe7983f549bf(C.swig_type_215(_swig_i_0))
+	C._wrap_dist_cluster_resolver_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 func Dist_cluster_resolver_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_resolver_spec_cdist_377dbe7983f549bf(C.swig_type_217(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_resolver_spec_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6078,7 +2618,7 @@ func Dist_cluster_resolver_task_type(arg1 int64, arg2 []byte, arg3 int64, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_task_type_cdist_377dbe7983f549bf(C.swig_type_219(_swig_i_0), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_1)), C.swig_type_221(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_task_type_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6096,7 +2636,7 @@ func Dist_cluster_resolver_task_id(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_resolver_task_id_cdist_377dbe7983f549bf(C.swig_type_223(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_resolver_task_id_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6113,7 +2653,7 @@ func Dist_cluster_resolver_rpc_layer(arg1 int64, arg2 []byte, arg3 int64, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_rpc_layer_cdist_377dbe7983f549bf(C.swig_type_225(_swig_i_0), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_1)), C.swig_type_227(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_rpc_layer_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6133,7 +2673,7 @@ func Dist_cluster_resolver_environment(arg1 int64, arg2 []byte, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_environment_cdist_377dbe7983f549bf(C.swig_type_229(_swig_i_0), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)), C.swig_type_231(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_environment_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6165,7 +2705,7 @@ func Dist_cluster_resolver_master(arg1 int64, arg2 *string, arg3 int, arg4 *stri
 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_cluster_resolver_master_cdist_377dbe7983f549bf(C.swig_type_233(_swig_i_0), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_4)), C.swig_type_237(_swig_i_5))
+	swig_r_p := C._wrap_dist_cluster_resolver_master_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C._gostring_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -6196,7 +2736,7 @@ func Dist_cluster_resolver_num_accelerators(arg1 int64, arg2 *string, arg3 int, 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_num_accelerators_cdist_377dbe7983f549bf(C.swig_type_239(_swig_i_0), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_num_accelerators_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -6215,7 +2755,7 @@ func Dist_cluster_resolver_gpu_ids(arg1 int64, arg2 []byte, arg3 int64) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_gpu_ids_cdist_377dbe7983f549bf(C.swig_type_242(_swig_i_0), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_1)), C.swig_type_244(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_gpu_ids_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6244,24 +2784,10 @@ func (arg1 SwigcptrDist_rendezvous_options) SetHas_rank(arg2 int) {
 	C._wrap_dist_rendezvous_options_has_rank_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_rendezvous_options) GetHas_rank() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_rendezvous_options_has_rank_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_rendezvous_options) SetRank(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_rendezvous_options_rank_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_rendezvous_options) GetRank() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_rendezvous_options_rank_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func (arg1 SwigcptrDist_rendezvous_options) SetSize(arg2 int) {
@@ -6270,75 +2796,34 @@ func (arg1 SwigcptrDist_rendezvous_options) SetSize(arg2 int) {
 	C._wrap_dist_rendezvous_options_size_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_rendezvous_options) GetSize() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_rendezvous_options_size_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_rendezvous_options) SetAddress(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rendezvous_options_address_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_rendezvous_options_address_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
-}
-
-func (arg1 SwigcptrDist_rendezvous_options) GetAddress() (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rendezvous_options_address_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
 }
 
 func (arg1 SwigcptrDist_rendezvous_options) SetJob_name(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rendezvous_options_job_name_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_rendezvous_options_job_name_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
 }
 
-func (arg1 SwigcptrDist_rendezvous_options) GetJob_name() (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rendezvous_options_job_name_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
-}
-
 func (arg1 SwigcptrDist_rendezvous_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rendezvous_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_249(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_rendezvous_options) GetTimeout_ns() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_rendezvous_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_rendezvous_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rendezvous_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rendezvous_options_cancel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_251(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_rendezvous_options) GetCancel() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_rendezvous_options_cancel_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_rendezvous_options_cancel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func NewDist_rendezvous_options() (_swig_ret Dist_rendezvous_options) {
@@ -6356,19 +2841,12 @@ type Dist_rendezvous_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_rendezvous_options()
 	SetHas_rank(arg2 int)
-	GetHas_rank() (_swig_ret int)
 	SetRank(arg2 int)
-	GetRank() (_swig_ret int)
 	SetSize(arg2 int)
-	GetSize() (_swig_ret int)
 	SetAddress(arg2 string)
-	GetAddress() (_swig_ret string)
 	SetJob_name(arg2 string)
-	GetJob_name() (_swig_ret string)
 	SetTimeout_ns(arg2 int64)
-	GetTimeout_ns() (_swig_ret int64)
 	SetCancel(arg2 int64)
-	GetCancel() (_swig_ret int64)
 }
 
 func Dist_cluster_resolver_create_rendezvous(arg1 Dist_rendezvous_options, arg2 Dist_cluster_resolver_options, arg3 *int64) (_swig_ret error) {
@@ -6387,27 +2865,6 @@ func Dist_cluster_resolver_create_rendezvous(arg1 Dist_rendezvous_options, arg2 
 	return swig_r_1
 }
 
-func _swig_getDIST_PARTITIONER_MIN_SHARD_BYTES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_PARTITIONER_MIN_SHARD_BYTES int = _swig_getDIST_PARTITIONER_MIN_SHARD_BYTES()
-func _swig_getDIST_PARTITIONER_MAX_SHARDS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_PARTITIONER_MAX_SHARDS int = _swig_getDIST_PARTITIONER_MAX_SHARDS()
-func _swig_getDIST_PARTITIONER_BYTES_PER_TEXT() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_PARTITIONER_BYTES_PER_TEXT int = _swig_getDIST_PARTITIONER_BYTES_PER_TEXT()
 func Dist_partitions_part(arg1 int64, arg2 int64, arg3 int64, arg4 *int64, arg5 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
@@ -6415,7 +2872,7 @@ func Dist_partitions_part(arg1 int64, arg2 int64, arg3 int64, arg4 *int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_partitions_part_cdist_377dbe7983f549bf(C.swig_type_255(_swig_i_0), C.swig_type_256(_swig_i_1), C.swig_type_257(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_partitions_part_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6433,7 +2890,7 @@ func Dist_partitions_part_of(arg1 int64, arg2 int64, arg3 int64, arg4 *int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_partitions_part_of_cdist_377dbe7983f549bf(C.swig_type_259(_swig_i_0), C.swig_type_260(_swig_i_1), C.swig_type_261(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_partitions_part_of_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6454,7 +2911,7 @@ func Submit(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 int64, arg6 int64
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r_p := C._wrap_submit_cdist_377dbe7983f549bf(C.swig_type_263(_swig_i_0), C.swig_type_264(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_265(_swig_i_3), C.swig_type_266(_swig_i_4), C.swig_type_267(_swig_i_5), C.swig_type_268(_swig_i_6), C.swig_voidp(_swig_i_7))
+	swig_r_p := C._wrap_submit_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.longlong(_swig_i_5), C.longlong(_swig_i_6), C.swig_voidp(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6476,7 +2933,7 @@ func Batcher_submit(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 int64, ar
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r_p := C._wrap_batcher_submit_cdist_377dbe7983f549bf(C.swig_type_270(_swig_i_0), C.swig_type_271(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_272(_swig_i_3), C.swig_type_273(_swig_i_4), C.swig_type_274(_swig_i_5), C.swig_type_275(_swig_i_6), C.swig_type_276(_swig_i_7), C.swig_voidp(_swig_i_8))
+	swig_r_p := C._wrap_batcher_submit_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.longlong(_swig_i_5), C.longlong(_swig_i_6), C.longlong(_swig_i_7), C.swig_voidp(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6490,13 +2947,7 @@ func Batcher_submit(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 int64, ar
 const DIST_VERSION_MAJOR int = 0
 const DIST_VERSION_MINOR int = 2
 const DIST_VERSION_PATCH int = 0
-func _swig_getDIST_VERSION() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VERSION_cdist_377dbe7983f549bf())
-	return swig_r
-}
 
-var DIST_VERSION int = _swig_getDIST_VERSION()
 func Dist_version() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_dist_version_cdist_377dbe7983f549bf())
@@ -6506,7 +2957,7 @@ func Dist_version() (_swig_ret int) {
 func Dist_has_feature(arg1 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_has_feature_cdist_377dbe7983f549bf(*(*C.swig_type_277)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int)(C._wrap_dist_has_feature_cdist_377dbe7983f549bf(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6520,24 +2971,6 @@ func Dist_status_name(arg1 int) (_swig_ret string) {
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
-}
-
-func Dist_fail(arg1 int, arg2 string) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_fail_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0), *(*C.swig_type_280)(unsafe.Pointer(&_swig_i_1)))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg2
-	}
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
 	return swig_r_1
 }
 
@@ -6557,7 +2990,7 @@ func Dist_enum_from_name(arg1 int, arg2 string, arg3 *int32) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_enum_from_name_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_enum_from_name_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6586,24 +3019,10 @@ func (arg1 SwigcptrDist_strategy_options) SetKind(arg2 int) {
 	C._wrap_dist_strategy_options_kind_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_strategy_options) GetKind() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_kind_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_strategy_options) SetNum_replicas(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_strategy_options_num_replicas_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_strategy_options) GetNum_replicas() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_num_replicas_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetThreads(arg2 int) {
@@ -6612,69 +3031,31 @@ func (arg1 SwigcptrDist_strategy_options) SetThreads(arg2 int) {
 	C._wrap_dist_strategy_options_threads_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_strategy_options) GetThreads() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_threads_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_strategy_options) SetNumerics(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_strategy_options_numerics_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_strategy_options) GetNumerics() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_numerics_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_strategy_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_284(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_strategy_options) GetTimeout_ns() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_strategy_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetAsync_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_async_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_286(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_strategy_options) GetAsync_bytes() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_async_bytes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_strategy_options_async_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetParameter_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_parameter_device_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_strategy_options_parameter_device_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
-}
-
-func (arg1 SwigcptrDist_strategy_options) GetParameter_device() (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_options_parameter_device_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetCommunication(arg2 Dist_communication_options) {
@@ -6683,24 +3064,10 @@ func (arg1 SwigcptrDist_strategy_options) SetCommunication(arg2 Dist_communicati
 	C._wrap_dist_strategy_options_communication_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_strategy_options) GetCommunication() (_swig_ret Dist_communication_options) {
-	var swig_r Dist_communication_options
-	_swig_i_0 := arg1
-	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_dist_strategy_options_communication_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_strategy_options) SetCross_device(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_cross_device_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_290(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_strategy_options) GetCross_device() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_cross_device_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_strategy_options_cross_device_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Count_memory() {
@@ -6725,37 +3092,16 @@ func (arg1 SwigcptrDist_strategy_options) SetPlacement(arg2 int) {
 	C._wrap_dist_strategy_options_placement_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_strategy_options) GetPlacement() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_placement_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_strategy_options) SetStack_size_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_stack_size_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_292(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_strategy_options) GetStack_size_bytes() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_stack_size_bytes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_strategy_options_stack_size_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetBudget(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_budget_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_294(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_strategy_options) GetBudget() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_budget_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_strategy_options_budget_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetMove_host_threads(arg2 int) {
@@ -6764,24 +3110,10 @@ func (arg1 SwigcptrDist_strategy_options) SetMove_host_threads(arg2 int) {
 	C._wrap_dist_strategy_options_move_host_threads_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_strategy_options) GetMove_host_threads() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_move_host_threads_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_strategy_options) SetHelper_threads(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_strategy_options_helper_threads_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_strategy_options) GetHelper_threads() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_helper_threads_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetRecorded_events(arg2 int) {
@@ -6790,24 +3122,10 @@ func (arg1 SwigcptrDist_strategy_options) SetRecorded_events(arg2 int) {
 	C._wrap_dist_strategy_options_recorded_events_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_strategy_options) GetRecorded_events() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_recorded_events_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_strategy_options) SetLate_destroys(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_strategy_options_late_destroys_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_strategy_options) GetLate_destroys() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_late_destroys_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetUse_spmd_partitioning(arg2 int) {
@@ -6816,24 +3134,10 @@ func (arg1 SwigcptrDist_strategy_options) SetUse_spmd_partitioning(arg2 int) {
 	C._wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_strategy_options) GetUse_spmd_partitioning() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_strategy_options) SetDevice_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_device_assignment_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_296(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_strategy_options) GetDevice_assignment() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_device_assignment_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_strategy_options_device_assignment_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetTransport(arg2 int) {
@@ -6842,50 +3146,22 @@ func (arg1 SwigcptrDist_strategy_options) SetTransport(arg2 int) {
 	C._wrap_dist_strategy_options_transport_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_strategy_options) GetTransport() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_transport_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_strategy_options) SetCluster_resolver(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_cluster_resolver_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_298(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_strategy_options) GetCluster_resolver() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_cluster_resolver_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_strategy_options_cluster_resolver_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetNetwork(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_network_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_300(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_strategy_options) GetNetwork() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_network_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_strategy_options_network_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetStaging_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_staging_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_302(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_strategy_options) GetStaging_bytes() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_staging_bytes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_strategy_options_staging_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetReform(arg2 int) {
@@ -6894,17 +3170,10 @@ func (arg1 SwigcptrDist_strategy_options) SetReform(arg2 int) {
 	C._wrap_dist_strategy_options_reform_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_strategy_options) GetReform() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_reform_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_strategy_options) Set_log(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_set_log_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_304(_swig_i_1))
+	C._wrap_dist_strategy_options_set_log_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64) {
@@ -6914,7 +3183,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_devices_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_1)), C.swig_type_306(_swig_i_2))
+	C._wrap_dist_strategy_options_set_devices_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -6928,7 +3197,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_axes(arg2 []string, arg3 []int32, 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_strategy_options_set_axes_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_2)), C.swig_type_309(_swig_i_3))
+	C._wrap_dist_strategy_options_set_axes_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -6941,7 +3210,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_cpus(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_cpus_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_1)), C.swig_type_311(_swig_i_2))
+	C._wrap_dist_strategy_options_set_cpus_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6951,14 +3220,14 @@ func (arg1 SwigcptrDist_strategy_options) Set_executor(arg2 int64, arg3 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_executor_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_312(_swig_i_1), C.swig_intgo(_swig_i_2))
+	C._wrap_dist_strategy_options_set_executor_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_replicas_of_workers(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_replicas_of_workers_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_1)), C.swig_type_314(_swig_i_2))
+	C._wrap_dist_strategy_options_set_replicas_of_workers_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6971,59 +3240,36 @@ func (arg1 SwigcptrDist_strategy_options) Set_functions(arg2 int64, arg3 int, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_dist_strategy_options_set_functions_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_315(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
+	C._wrap_dist_strategy_options_set_functions_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
 }
 
 type Dist_strategy_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_strategy_options()
 	SetKind(arg2 int)
-	GetKind() (_swig_ret int)
 	SetNum_replicas(arg2 int)
-	GetNum_replicas() (_swig_ret int)
 	SetThreads(arg2 int)
-	GetThreads() (_swig_ret int)
 	SetNumerics(arg2 int)
-	GetNumerics() (_swig_ret int)
 	SetTimeout_ns(arg2 int64)
-	GetTimeout_ns() (_swig_ret int64)
 	SetAsync_bytes(arg2 int64)
-	GetAsync_bytes() (_swig_ret int64)
 	SetParameter_device(arg2 string)
-	GetParameter_device() (_swig_ret string)
 	SetCommunication(arg2 Dist_communication_options)
-	GetCommunication() (_swig_ret Dist_communication_options)
 	SetCross_device(arg2 int64)
-	GetCross_device() (_swig_ret int64)
 	Count_memory()
 	SetPlacement(arg2 int)
-	GetPlacement() (_swig_ret int)
 	SetStack_size_bytes(arg2 int64)
-	GetStack_size_bytes() (_swig_ret int64)
 	SetBudget(arg2 int64)
-	GetBudget() (_swig_ret int64)
 	SetMove_host_threads(arg2 int)
-	GetMove_host_threads() (_swig_ret int)
 	SetHelper_threads(arg2 int)
-	GetHelper_threads() (_swig_ret int)
 	SetRecorded_events(arg2 int)
-	GetRecorded_events() (_swig_ret int)
 	SetLate_destroys(arg2 int)
-	GetLate_destroys() (_swig_ret int)
 	SetUse_spmd_partitioning(arg2 int)
-	GetUse_spmd_partitioning() (_swig_ret int)
 	SetDevice_assignment(arg2 int64)
-	GetDevice_assignment() (_swig_ret int64)
 	SetTransport(arg2 int)
-	GetTransport() (_swig_ret int)
 	SetCluster_resolver(arg2 int64)
-	GetCluster_resolver() (_swig_ret int64)
 	SetNetwork(arg2 int64)
-	GetNetwork() (_swig_ret int64)
 	SetStaging_bytes(arg2 int64)
-	GetStaging_bytes() (_swig_ret int64)
 	SetReform(arg2 int)
-	GetReform() (_swig_ret int)
 	Set_log(arg2 int64)
 	Set_devices(arg2 []string, arg3 int64)
 	Set_axes(arg2 []string, arg3 []int32, arg4 int64)
@@ -7051,7 +3297,7 @@ func Dist_strategy_create(arg1 Dist_strategy_options, arg2 *int64) (_swig_ret er
 func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_destroy_cdist_377dbe7983f549bf(C.swig_type_318(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7065,7 +3311,7 @@ func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_cancel_cdist_377dbe7983f549bf(C.swig_type_320(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_cancel_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7079,7 +3325,7 @@ func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 func Dist_strategy_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_377dbe7983f549bf(C.swig_type_321(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -7087,7 +3333,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_377dbe7983f549bf(C.swig_type_323(_swig_i_0), C.swig_type_324(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7101,7 +3347,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_strategy_kind_of(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_kind_of_cdist_377dbe7983f549bf(C.swig_type_325(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_kind_of_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -7110,7 +3356,7 @@ func Dist_strategy_device(arg1 int64, arg2 int, arg3 *string) (_swig_ret error) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_device_cdist_377dbe7983f549bf(C.swig_type_327(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_device_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -7131,7 +3377,7 @@ func Dist_strategy_parameter_device(arg1 int64, arg2 int, arg3 *string) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_377dbe7983f549bf(C.swig_type_329(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -7152,7 +3398,7 @@ func Dist_canonical_device(arg1 string, arg2 []byte, arg3 int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_canonical_device_cdist_377dbe7983f549bf(*(*C.swig_type_331)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_1)), C.swig_type_333(_swig_i_2))
+	swig_r_p := C._wrap_dist_canonical_device_cdist_377dbe7983f549bf(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -7204,23 +3450,11 @@ func (arg1 SwigcptrDist_strategy_properties) GetNum_replicas() (_swig_ret int) {
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_strategy_properties) SetNum_parameter_devices(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_parameter_devices_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_strategy_properties) GetNum_parameter_devices() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	swig_r = (int)(C._wrap_dist_strategy_properties_num_parameter_devices_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
-}
-
-func (arg1 SwigcptrDist_strategy_properties) SetNum_workers(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_workers_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_workers() (_swig_ret int) {
@@ -7230,23 +3464,11 @@ func (arg1 SwigcptrDist_strategy_properties) GetNum_workers() (_swig_ret int) {
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_strategy_properties) SetIn_multi_worker_mode(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_strategy_properties) GetIn_multi_worker_mode() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	swig_r = (int)(C._wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
-}
-
-func (arg1 SwigcptrDist_strategy_properties) SetRequire_static_shapes(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_require_static_shapes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetRequire_static_shapes() (_swig_ret int) {
@@ -7256,23 +3478,11 @@ func (arg1 SwigcptrDist_strategy_properties) GetRequire_static_shapes() (_swig_r
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_strategy_properties) SetUse_merge_call(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_use_merge_call_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_strategy_properties) GetUse_merge_call() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	swig_r = (int)(C._wrap_dist_strategy_properties_use_merge_call_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
-}
-
-func (arg1 SwigcptrDist_strategy_properties) SetBetween_graph(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_between_graph_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetBetween_graph() (_swig_ret int) {
@@ -7282,23 +3492,11 @@ func (arg1 SwigcptrDist_strategy_properties) GetBetween_graph() (_swig_ret int) 
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_strategy_properties) SetShould_init(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_should_init_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_strategy_properties) GetShould_init() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	swig_r = (int)(C._wrap_dist_strategy_properties_should_init_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
-}
-
-func (arg1 SwigcptrDist_strategy_properties) SetShould_checkpoint(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_should_checkpoint_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetShould_checkpoint() (_swig_ret int) {
@@ -7308,23 +3506,11 @@ func (arg1 SwigcptrDist_strategy_properties) GetShould_checkpoint() (_swig_ret i
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_strategy_properties) SetShould_save_summary(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_should_save_summary_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_strategy_properties) GetShould_save_summary() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	swig_r = (int)(C._wrap_dist_strategy_properties_should_save_summary_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
-}
-
-func (arg1 SwigcptrDist_strategy_properties) SetGlobal_batch_size(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_global_batch_size_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetGlobal_batch_size() (_swig_ret int) {
@@ -7334,23 +3520,11 @@ func (arg1 SwigcptrDist_strategy_properties) GetGlobal_batch_size() (_swig_ret i
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_strategy_properties) SetWorker(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_worker_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_strategy_properties) GetWorker() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	swig_r = (int)(C._wrap_dist_strategy_properties_worker_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
-}
-
-func (arg1 SwigcptrDist_strategy_properties) SetNum_local_replicas(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_local_replicas_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_local_replicas() (_swig_ret int) {
@@ -7360,23 +3534,11 @@ func (arg1 SwigcptrDist_strategy_properties) GetNum_local_replicas() (_swig_ret 
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_strategy_properties) SetFirst_replica(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_first_replica_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_strategy_properties) GetFirst_replica() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	swig_r = (int)(C._wrap_dist_strategy_properties_first_replica_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
-}
-
-func (arg1 SwigcptrDist_strategy_properties) SetGeneration(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_generation_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetGeneration() (_swig_ret int) {
@@ -7386,12 +3548,6 @@ func (arg1 SwigcptrDist_strategy_properties) GetGeneration() (_swig_ret int) {
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_strategy_properties) SetNum_joined(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_joined_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_strategy_properties) GetNum_joined() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
@@ -7399,23 +3555,11 @@ func (arg1 SwigcptrDist_strategy_properties) GetNum_joined() (_swig_ret int) {
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_strategy_properties) SetNum_left(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_left_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_strategy_properties) GetNum_left() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	swig_r = (int)(C._wrap_dist_strategy_properties_num_left_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
-}
-
-func (arg1 SwigcptrDist_strategy_properties) SetMax_contributions(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_max_contributions_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetMax_contributions() (_swig_ret int) {
@@ -7443,39 +3587,22 @@ type Dist_strategy_properties interface {
 	GetKind() (_swig_ret int)
 	SetNum_replicas(arg2 int)
 	GetNum_replicas() (_swig_ret int)
-	SetNum_parameter_devices(arg2 int)
 	GetNum_parameter_devices() (_swig_ret int)
-	SetNum_workers(arg2 int)
 	GetNum_workers() (_swig_ret int)
-	SetIn_multi_worker_mode(arg2 int)
 	GetIn_multi_worker_mode() (_swig_ret int)
-	SetRequire_static_shapes(arg2 int)
 	GetRequire_static_shapes() (_swig_ret int)
-	SetUse_merge_call(arg2 int)
 	GetUse_merge_call() (_swig_ret int)
-	SetBetween_graph(arg2 int)
 	GetBetween_graph() (_swig_ret int)
-	SetShould_init(arg2 int)
 	GetShould_init() (_swig_ret int)
-	SetShould_checkpoint(arg2 int)
 	GetShould_checkpoint() (_swig_ret int)
-	SetShould_save_summary(arg2 int)
 	GetShould_save_summary() (_swig_ret int)
-	SetGlobal_batch_size(arg2 int)
 	GetGlobal_batch_size() (_swig_ret int)
-	SetWorker(arg2 int)
 	GetWorker() (_swig_ret int)
-	SetNum_local_replicas(arg2 int)
 	GetNum_local_replicas() (_swig_ret int)
-	SetFirst_replica(arg2 int)
 	GetFirst_replica() (_swig_ret int)
-	SetGeneration(arg2 int)
 	GetGeneration() (_swig_ret int)
-	SetNum_joined(arg2 int)
 	GetNum_joined() (_swig_ret int)
-	SetNum_left(arg2 int)
 	GetNum_left() (_swig_ret int)
-	SetMax_contributions(arg2 int)
 	GetMax_contributions() (_swig_ret int)
 }
 
@@ -7483,7 +3610,7 @@ func Dist_strategy_query(arg1 int64, arg2 Dist_strategy_properties) (_swig_ret e
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_strategy_query_cdist_377dbe7983f549bf(C.swig_type_335(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_query_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7498,7 +3625,7 @@ func Dist_strategy_cluster_resolver(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_377dbe7983f549bf(C.swig_type_337(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7527,7 +3654,7 @@ func Dist_budget_create(arg1 Dist_allocator, arg2 int, arg3 *int64) (_swig_ret e
 
 func Dist_budget_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_budget_destroy_cdist_377dbe7983f549bf(C.swig_type_339(_swig_i_0))
+	C._wrap_dist_budget_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 type SwigcptrDist_network_options uintptr
@@ -7542,14 +3669,7 @@ func (p SwigcptrDist_network_options) SwigIsDist_network_options() {
 func (arg1 SwigcptrDist_network_options) SetCredit_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_network_options_credit_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_340(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_network_options) GetCredit_bytes() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_network_options_credit_bytes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_network_options_credit_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_network_options) Count_memory() {
@@ -7572,7 +3692,6 @@ type Dist_network_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_network_options()
 	SetCredit_bytes(arg2 int64)
-	GetCredit_bytes() (_swig_ret int64)
 	Count_memory()
 }
 
@@ -7594,7 +3713,7 @@ func Dist_network_create(arg1 int, arg2 Dist_network_options, arg3 *int64) (_swi
 
 func Dist_network_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_network_destroy_cdist_377dbe7983f549bf(C.swig_type_343(_swig_i_0))
+	C._wrap_dist_network_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 type SwigcptrDist_reform_options uintptr
@@ -7612,37 +3731,16 @@ func (arg1 SwigcptrDist_reform_options) SetMin_workers(arg2 int) {
 	C._wrap_dist_reform_options_min_workers_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_reform_options) GetMin_workers() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_reform_options_min_workers_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_reform_options) SetWindow_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_reform_options_window_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_344(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_reform_options) GetWindow_ns() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_reform_options_window_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_reform_options_window_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_reform_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_reform_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_346(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_reform_options) GetTimeout_ns() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_reform_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_reform_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func NewDist_reform_options() (_swig_ret Dist_reform_options) {
@@ -7660,18 +3758,15 @@ type Dist_reform_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_reform_options()
 	SetMin_workers(arg2 int)
-	GetMin_workers() (_swig_ret int)
 	SetWindow_ns(arg2 int64)
-	GetWindow_ns() (_swig_ret int64)
 	SetTimeout_ns(arg2 int64)
-	GetTimeout_ns() (_swig_ret int64)
 }
 
 func Dist_strategy_reform(arg1 int64, arg2 Dist_reform_options) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_strategy_reform_cdist_377dbe7983f549bf(C.swig_type_349(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_reform_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7686,7 +3781,7 @@ func Dist_strategy_reform_due(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_reform_due_cdist_377dbe7983f549bf(C.swig_type_351(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_reform_due_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7709,14 +3804,7 @@ func (p SwigcptrDist_run_options) SwigIsDist_run_options() {
 func (arg1 SwigcptrDist_run_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_352(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_run_options) GetTimeout_ns() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_run_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_run_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) SetEnable_dynamic_batch_size(arg2 int) {
@@ -7725,37 +3813,16 @@ func (arg1 SwigcptrDist_run_options) SetEnable_dynamic_batch_size(arg2 int) {
 	C._wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_run_options) GetEnable_dynamic_batch_size() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_run_options) SetBucketizing_dynamic_shape(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_run_options) GetBucketizing_dynamic_shape() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_run_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_cancel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_354(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_run_options) GetCancel() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_run_options_cancel_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_run_options_cancel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func NewDist_run_options() (_swig_ret Dist_run_options) {
@@ -7773,13 +3840,9 @@ type Dist_run_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_run_options()
 	SetTimeout_ns(arg2 int64)
-	GetTimeout_ns() (_swig_ret int64)
 	SetEnable_dynamic_batch_size(arg2 int)
-	GetEnable_dynamic_batch_size() (_swig_ret int)
 	SetBucketizing_dynamic_shape(arg2 int)
-	GetBucketizing_dynamic_shape() (_swig_ret int)
 	SetCancel(arg2 int64)
-	GetCancel() (_swig_ret int64)
 }
 
 func Dist_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
@@ -7787,7 +3850,7 @@ func Dist_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_run_cdist_377dbe7983f549bf(C.swig_type_357(_swig_i_0), C.swig_type_358(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_run_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7806,7 +3869,7 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_values_cdist_377dbe7983f549bf(C.swig_type_360(_swig_i_0), C.swig_type_361(_swig_i_1), C.swig_type_362(_swig_i_2), C.swig_type_363(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_values_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7820,21 +3883,21 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 func Dist_replica_id(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_id_cdist_377dbe7983f549bf(C.swig_type_364(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_id_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_377dbe7983f549bf(C.swig_type_365(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_strategy(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_377dbe7983f549bf(C.swig_type_367(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -7845,7 +3908,7 @@ func Dist_replica_parallel_for(arg1 int64, arg2 int64, arg3 int64, arg4 int64, a
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_replica_parallel_for_cdist_377dbe7983f549bf(C.swig_type_369(_swig_i_0), C.swig_type_370(_swig_i_1), C.swig_type_371(_swig_i_2), C.swig_type_372(_swig_i_3), C.swig_type_373(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_parallel_for_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7864,7 +3927,7 @@ func Dist_merge_call(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_c
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_merge_call_cdist_377dbe7983f549bf(C.swig_type_375(_swig_i_0), C.swig_type_376(_swig_i_1), C.swig_type_377(_swig_i_2), C.swig_type_378(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_merge_call_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7880,7 +3943,7 @@ func Dist_replica_enter(arg1 int64, arg2 int, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_enter_cdist_377dbe7983f549bf(C.swig_type_380(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_enter_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7895,7 +3958,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_replica_leave_cdist_377dbe7983f549bf(C.swig_type_382(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_replica_leave_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7909,7 +3972,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_detach_cdist_377dbe7983f549bf(C.swig_type_384(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_detach_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7923,7 +3986,7 @@ func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 func Dist_replica_attach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_attach_cdist_377dbe7983f549bf(C.swig_type_386(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_attach_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7953,7 +4016,7 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cancel_signal_cdist_377dbe7983f549bf(C.swig_type_389(_swig_i_0), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_cancel_signal_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7970,13 +4033,13 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 func Dist_cancel_signalled(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_377dbe7983f549bf(C.swig_type_391(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cancel_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cancel_destroy_cdist_377dbe7983f549bf(C.swig_type_392(_swig_i_0))
+	C._wrap_dist_cancel_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 type SwigcptrDist_collective_options uintptr
@@ -7994,69 +4057,31 @@ func (arg1 SwigcptrDist_collective_options) SetNumerics(arg2 int) {
 	C._wrap_dist_collective_options_numerics_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_collective_options) GetNumerics() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_collective_options_numerics_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_collective_options) SetTag(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_tag_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_collective_options_tag_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
 }
 
-func (arg1 SwigcptrDist_collective_options) GetTag() (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_collective_options_tag_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
-}
-
 func (arg1 SwigcptrDist_collective_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_395(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_collective_options) GetTimeout_ns() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_collective_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) SetGroup(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_group_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_397(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_collective_options) GetGroup() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_group_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_collective_options_group_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) SetContributions(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_contributions_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_399(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_collective_options) GetContributions() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_contributions_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_collective_options_contributions_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) SetAxis(arg2 int) {
@@ -8065,63 +4090,28 @@ func (arg1 SwigcptrDist_collective_options) SetAxis(arg2 int) {
 	C._wrap_dist_collective_options_axis_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_collective_options) GetAxis() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_collective_options_axis_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_collective_options) SetPlanned(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_collective_options_planned_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_collective_options) GetPlanned() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_collective_options_planned_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_collective_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_401(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_collective_options) GetBytes_per_pack() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_bytes_per_pack_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_cancel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_403(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_collective_options) GetCancel() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_cancel_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_collective_options_cancel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) SetReduce_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_405(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_collective_options) GetReduce_element_bytes() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_reduce_element_bytes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func NewDist_collective_options() (_swig_ret Dist_collective_options) {
@@ -8139,7 +4129,7 @@ func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_weights_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_1)), C.swig_type_408(_swig_i_2))
+	C._wrap_dist_collective_options_set_weights_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8148,14 +4138,14 @@ func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int
 func (arg1 SwigcptrDist_collective_options) Set_reduce(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_set_reduce_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_409(_swig_i_1))
+	C._wrap_dist_collective_options_set_reduce_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) Set_splits(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_splits_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_1)), C.swig_type_411(_swig_i_2))
+	C._wrap_dist_collective_options_set_splits_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8177,25 +4167,15 @@ type Dist_collective_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_collective_options()
 	SetNumerics(arg2 int)
-	GetNumerics() (_swig_ret int)
 	SetTag(arg2 string)
-	GetTag() (_swig_ret string)
 	SetTimeout_ns(arg2 int64)
-	GetTimeout_ns() (_swig_ret int64)
 	SetGroup(arg2 int64)
-	GetGroup() (_swig_ret int64)
 	SetContributions(arg2 int64)
-	GetContributions() (_swig_ret int64)
 	SetAxis(arg2 int)
-	GetAxis() (_swig_ret int)
 	SetPlanned(arg2 int)
-	GetPlanned() (_swig_ret int)
 	SetBytes_per_pack(arg2 int64)
-	GetBytes_per_pack() (_swig_ret int64)
 	SetCancel(arg2 int64)
-	GetCancel() (_swig_ret int64)
 	SetReduce_element_bytes(arg2 int64)
-	GetReduce_element_bytes() (_swig_ret int64)
 	Set_weights(arg2 []float64, arg3 int64)
 	Set_reduce(arg2 int64)
 	Set_splits(arg2 []int64, arg3 int64)
@@ -8211,7 +4191,7 @@ func Dist_all_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_all_reduce_cdist_377dbe7983f549bf(C.swig_type_414(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_415)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_416)(unsafe.Pointer(&_swig_i_3)), C.swig_type_417(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_all_reduce_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8237,7 +4217,7 @@ func Dist_reduce_to_root(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_reduce_to_root_cdist_377dbe7983f549bf(C.swig_type_419(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_4)), C.swig_type_422(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_reduce_to_root_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8262,7 +4242,7 @@ func Dist_reduce_scatter(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reduce_scatter_cdist_377dbe7983f549bf(C.swig_type_424(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_425)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_3)), C.swig_type_427(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_scatter_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8286,7 +4266,7 @@ func Dist_all_gather(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_gather_cdist_377dbe7983f549bf(C.swig_type_429(_swig_i_0), *(*C.swig_type_430)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_2)), C.swig_type_432(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_gather_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8311,7 +4291,7 @@ func Dist_gather_to_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_gather_to_root_cdist_377dbe7983f549bf(C.swig_type_434(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_436)(unsafe.Pointer(&_swig_i_3)), C.swig_type_437(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_gather_to_root_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8336,7 +4316,7 @@ func Dist_broadcast(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int64
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_broadcast_cdist_377dbe7983f549bf(C.swig_type_439(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_440)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_3)), C.swig_type_442(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_broadcast_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8361,7 +4341,7 @@ func Dist_scatter_from_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_scatter_from_root_cdist_377dbe7983f549bf(C.swig_type_444(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_445)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_446)(unsafe.Pointer(&_swig_i_3)), C.swig_type_447(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_scatter_from_root_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8385,7 +4365,7 @@ func Dist_all_to_all(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_to_all_cdist_377dbe7983f549bf(C.swig_type_449(_swig_i_0), *(*C.swig_type_450)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_2)), C.swig_type_452(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_to_all_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8411,7 +4391,7 @@ func Dist_scan(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, arg6 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_scan_cdist_377dbe7983f549bf(C.swig_type_454(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_455)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_456)(unsafe.Pointer(&_swig_i_4)), C.swig_type_457(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_scan_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8437,7 +4417,7 @@ func Dist_permute(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_permute_cdist_377dbe7983f549bf(C.swig_type_459(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_460)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_461)(unsafe.Pointer(&_swig_i_4)), C.swig_type_462(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_permute_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8458,7 +4438,7 @@ func Dist_barrier(arg1 int64, arg2 Dist_collective_options) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_barrier_cdist_377dbe7983f549bf(C.swig_type_464(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_barrier_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8476,7 +4456,7 @@ func Dist_all_reduce_value(arg1 int64, arg2 int, arg3 int64, arg4 Dist_collectiv
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_all_reduce_value_cdist_377dbe7983f549bf(C.swig_type_466(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_467(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_reduce_value_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8493,7 +4473,7 @@ func Dist_all_gather_value(arg1 int64, arg2 int64, arg3 Dist_collective_options,
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_all_gather_value_cdist_377dbe7983f549bf(C.swig_type_469(_swig_i_0), C.swig_type_470(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_all_gather_value_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8510,7 +4490,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_group_create_cdist_377dbe7983f549bf(C.swig_type_472(_swig_i_0), *(*C.swig_type_473)(unsafe.Pointer(&_swig_i_1)), C.swig_type_474(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_group_create_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8527,7 +4507,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_group_destroy_cdist_377dbe7983f549bf(C.swig_type_476(_swig_i_0))
+	swig_r_p := C._wrap_dist_group_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8541,7 +4521,7 @@ func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 func Dist_group_size(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_group_size_cdist_377dbe7983f549bf(C.swig_type_477(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_group_size_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -8549,7 +4529,7 @@ func Dist_group_rank(arg1 int64, arg2 int) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_dist_group_rank_cdist_377dbe7983f549bf(C.swig_type_478(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	swig_r = (int)(C._wrap_dist_group_rank_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1)))
 	return swig_r
 }
 
@@ -8565,7 +4545,7 @@ func (p SwigcptrDist_communication_options) SwigIsDist_communication_options() {
 func (arg1 SwigcptrDist_communication_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_479(_swig_i_1))
+	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetBytes_per_pack() (_swig_ret int64) {
@@ -8578,7 +4558,7 @@ func (arg1 SwigcptrDist_communication_options) GetBytes_per_pack() (_swig_ret in
 func (arg1 SwigcptrDist_communication_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_481(_swig_i_1))
+	C._wrap_dist_communication_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetTimeout_ns() (_swig_ret int64) {
@@ -8639,24 +4619,10 @@ func (arg1 SwigcptrDist_apply_options) SetKind(arg2 int) {
 	C._wrap_dist_apply_options_kind_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_apply_options) GetKind() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_apply_options_kind_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_apply_options) SetLearning_rate(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_apply_options_learning_rate_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_apply_options) GetLearning_rate() (_swig_ret float64) {
-	var swig_r float64
-	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_dist_apply_options_learning_rate_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func (arg1 SwigcptrDist_apply_options) SetMomentum(arg2 float64) {
@@ -8665,24 +4631,10 @@ func (arg1 SwigcptrDist_apply_options) SetMomentum(arg2 float64) {
 	C._wrap_dist_apply_options_momentum_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_apply_options) GetMomentum() (_swig_ret float64) {
-	var swig_r float64
-	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_dist_apply_options_momentum_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_apply_options) SetClip_norm(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_apply_options_clip_norm_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_apply_options) GetClip_norm() (_swig_ret float64) {
-	var swig_r float64
-	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_dist_apply_options_clip_norm_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func NewDist_apply_options() (_swig_ret Dist_apply_options) {
@@ -8701,7 +4653,7 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_apply_options_set_states_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_484)(unsafe.Pointer(&_swig_i_1)), C.swig_type_485(_swig_i_2), C.swig_type_486(_swig_i_3))
+	C._wrap_dist_apply_options_set_states_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.longlong(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8710,20 +4662,16 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 func (arg1 SwigcptrDist_apply_options) Set_function(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_set_function_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_487(_swig_i_1))
+	C._wrap_dist_apply_options_set_function_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 type Dist_apply_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_apply_options()
 	SetKind(arg2 int)
-	GetKind() (_swig_ret int)
 	SetLearning_rate(arg2 float64)
-	GetLearning_rate() (_swig_ret float64)
 	SetMomentum(arg2 float64)
-	GetMomentum() (_swig_ret float64)
 	SetClip_norm(arg2 float64)
-	GetClip_norm() (_swig_ret float64)
 	Set_states(arg2 []int64, arg3 int64, arg4 int64)
 	Set_function(arg2 int64)
 }
@@ -8738,7 +4686,7 @@ func Dist_reduce_apply(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 in
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := getSwigcptr(arg7)
 	_swig_i_7 := arg8
-	swig_r_p := C._wrap_dist_reduce_apply_cdist_377dbe7983f549bf(C.swig_type_489(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_490)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_491)(unsafe.Pointer(&_swig_i_3)), C.swig_type_492(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7))
+	swig_r_p := C._wrap_dist_reduce_apply_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8759,7 +4707,7 @@ func Dist_work_test(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_test_cdist_377dbe7983f549bf(C.swig_type_494(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_test_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8774,7 +4722,7 @@ func Dist_work_wait(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_wait_cdist_377dbe7983f549bf(C.swig_type_496(_swig_i_0), C.swig_type_497(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_wait_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8791,7 +4739,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_work_wait_any_cdist_377dbe7983f549bf(*(*C.swig_type_499)(unsafe.Pointer(&_swig_i_0)), C.swig_type_500(_swig_i_1), C.swig_type_501(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_work_wait_any_cdist_377dbe7983f549bf(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -8808,7 +4756,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_cancel_cdist_377dbe7983f549bf(C.swig_type_503(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_cancel_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8821,13 +4769,13 @@ func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 
 func Dist_work_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_work_destroy_cdist_377dbe7983f549bf(C.swig_type_504(_swig_i_0))
+	C._wrap_dist_work_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 func Dist_work_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_start_cdist_377dbe7983f549bf(C.swig_type_506(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_start_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8842,7 +4790,7 @@ func Dist_work_ready(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_ready_cdist_377dbe7983f549bf(C.swig_type_508(_swig_i_0), C.swig_type_509(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_ready_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8853,20 +4801,6 @@ func Dist_work_ready(arg1 int64, arg2 int64) (_swig_ret error) {
 	return swig_r_1
 }
 
-func _swig_getDIST_PRIORITY_MIN() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PRIORITY_MIN_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_PRIORITY_MIN int = _swig_getDIST_PRIORITY_MIN()
-func _swig_getDIST_PRIORITY_MAX() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PRIORITY_MAX_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_PRIORITY_MAX int = _swig_getDIST_PRIORITY_MAX()
 type SwigcptrDist_instances_options uintptr
 
 func (p SwigcptrDist_instances_options) Swigcptr() uintptr {
@@ -8882,63 +4816,28 @@ func (arg1 SwigcptrDist_instances_options) SetHelper_threads(arg2 int) {
 	C._wrap_dist_instances_options_helper_threads_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_instances_options) GetHelper_threads() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_instances_options_helper_threads_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_instances_options) SetMax_queued(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_max_queued_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_510(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_instances_options) GetMax_queued() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_instances_options_max_queued_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_instances_options_max_queued_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) SetSpin_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_spin_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_512(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_instances_options) GetSpin_ns() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_instances_options_spin_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_instances_options_spin_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) SetStuck_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_stuck_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_514(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_instances_options) GetStuck_ns() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_instances_options_stuck_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_instances_options_stuck_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) SetMax_replaced(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_instances_options_max_replaced_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_instances_options) GetMax_replaced() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_instances_options_max_replaced_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func NewDist_instances_options() (_swig_ret Dist_instances_options) {
@@ -8957,22 +4856,17 @@ func (arg1 SwigcptrDist_instances_options) Set_functions(arg2 int64, arg3 int, a
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_instances_options_set_functions_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_516(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	C._wrap_dist_instances_options_set_functions_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 }
 
 type Dist_instances_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_instances_options()
 	SetHelper_threads(arg2 int)
-	GetHelper_threads() (_swig_ret int)
 	SetMax_queued(arg2 int64)
-	GetMax_queued() (_swig_ret int64)
 	SetSpin_ns(arg2 int64)
-	GetSpin_ns() (_swig_ret int64)
 	SetStuck_ns(arg2 int64)
-	GetStuck_ns() (_swig_ret int64)
 	SetMax_replaced(arg2 int)
-	GetMax_replaced() (_swig_ret int)
 	Set_functions(arg2 int64, arg3 int, arg4 int)
 }
 
@@ -8980,7 +4874,7 @@ func Dist_instances_open(arg1 int64, arg2 Dist_instances_options) (_swig_ret err
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_instances_open_cdist_377dbe7983f549bf(C.swig_type_518(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_instances_open_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8995,7 +4889,7 @@ func Dist_instances_close(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_instances_close_cdist_377dbe7983f549bf(C.swig_type_520(_swig_i_0), C.swig_type_521(_swig_i_1))
+	swig_r_p := C._wrap_dist_instances_close_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9010,7 +4904,7 @@ func Dist_serve(arg1 int64, arg2 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_serve_cdist_377dbe7983f549bf(C.swig_type_523(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_serve_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9024,14 +4918,14 @@ func Dist_serve(arg1 int64, arg2 int) (_swig_ret error) {
 func Dist_instance_state(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_instance_state_cdist_377dbe7983f549bf(C.swig_type_525(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_instance_state_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_check(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_check_cdist_377dbe7983f549bf(C.swig_type_527(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_check_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9046,7 +4940,7 @@ func Dist_request_test(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_request_test_cdist_377dbe7983f549bf(C.swig_type_529(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_request_test_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9061,28 +4955,8 @@ func Dist_request_wait(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_request_wait_cdist_377dbe7983f549bf(C.swig_type_531(_swig_i_0), C.swig_type_532(_swig_i_1))
+	swig_r_p := C._wrap_dist_request_wait_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_request_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_request_wait_any_cdist_377dbe7983f549bf(*(*C.swig_type_534)(unsafe.Pointer(&_swig_i_0)), C.swig_type_535(_swig_i_1), C.swig_type_536(_swig_i_2), C.swig_voidp(_swig_i_3))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg1
-	}
 	var swig_r_1 error
 
 	if swig_r != "" {
@@ -9095,7 +4969,7 @@ func Dist_request_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (
 func Dist_request_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_request_cancel_cdist_377dbe7983f549bf(C.swig_type_538(_swig_i_0))
+	swig_r_p := C._wrap_dist_request_cancel_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9109,13 +4983,13 @@ func Dist_request_cancel(arg1 int64) (_swig_ret error) {
 func Dist_request_user_data(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_request_user_data_cdist_377dbe7983f549bf(C.swig_type_540(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_request_user_data_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_request_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_request_destroy_cdist_377dbe7983f549bf(C.swig_type_541(_swig_i_0))
+	C._wrap_dist_request_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 func Dist_completions_create(arg1 Dist_allocator, arg2 *int64) (_swig_ret error) {
@@ -9138,7 +5012,7 @@ func Dist_completions_next(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_completions_next_cdist_377dbe7983f549bf(C.swig_type_544(_swig_i_0), C.swig_type_545(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_completions_next_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9147,26 +5021,6 @@ func Dist_completions_next(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	}
 
 	return swig_r_1
-}
-
-func Dist_completions_descriptor(arg1 int64, arg2 *int32) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_completions_descriptor_cdist_377dbe7983f549bf(C.swig_type_547(_swig_i_0), C.swig_voidp(_swig_i_1))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_completions_destroy(arg1 int64) {
-	_swig_i_0 := arg1
-	C._wrap_dist_completions_destroy_cdist_377dbe7983f549bf(C.swig_type_548(_swig_i_0))
 }
 
 type SwigcptrDist_batcher_options uintptr
@@ -9184,50 +5038,22 @@ func (arg1 SwigcptrDist_batcher_options) SetMax_items(arg2 int) {
 	C._wrap_dist_batcher_options_max_items_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_batcher_options) GetMax_items() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_batcher_options_max_items_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_batcher_options) SetMax_delay_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_delay_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_549(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_batcher_options) GetMax_delay_ns() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_batcher_options_max_delay_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_batcher_options_max_delay_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) SetMax_waiting(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_waiting_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_551(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_batcher_options) GetMax_waiting() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_batcher_options_max_waiting_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_batcher_options_max_waiting_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) SetMax_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_553(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_batcher_options) GetMax_bytes() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_batcher_options_max_bytes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_batcher_options_max_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) SetContinuous(arg2 int) {
@@ -9236,24 +5062,10 @@ func (arg1 SwigcptrDist_batcher_options) SetContinuous(arg2 int) {
 	C._wrap_dist_batcher_options_continuous_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_batcher_options) GetContinuous() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_batcher_options_continuous_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_batcher_options) SetMax_results(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_batcher_options_max_results_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_batcher_options) GetMax_results() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_batcher_options_max_results_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func NewDist_batcher_options() (_swig_ret Dist_batcher_options) {
@@ -9271,7 +5083,7 @@ func (arg1 SwigcptrDist_batcher_options) Set_buckets(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batcher_options_set_buckets_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_555)(unsafe.Pointer(&_swig_i_1)), C.swig_type_556(_swig_i_2))
+	C._wrap_dist_batcher_options_set_buckets_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9286,17 +5098,11 @@ type Dist_batcher_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_batcher_options()
 	SetMax_items(arg2 int)
-	GetMax_items() (_swig_ret int)
 	SetMax_delay_ns(arg2 int64)
-	GetMax_delay_ns() (_swig_ret int64)
 	SetMax_waiting(arg2 int64)
-	GetMax_waiting() (_swig_ret int64)
 	SetMax_bytes(arg2 int64)
-	GetMax_bytes() (_swig_ret int64)
 	SetContinuous(arg2 int)
-	GetContinuous() (_swig_ret int)
 	SetMax_results(arg2 int)
-	GetMax_results() (_swig_ret int)
 	Set_buckets(arg2 []int64, arg3 int64)
 	Set_tokens()
 }
@@ -9307,7 +5113,7 @@ func Dist_batcher_create(arg1 int64, arg2 int64, arg3 Dist_batcher_options, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_batcher_create_cdist_377dbe7983f549bf(C.swig_type_558(_swig_i_0), C.swig_type_559(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_batcher_create_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9322,13 +5128,13 @@ func Dist_batcher_count(arg1 int64, arg2 *int64, arg3 *int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batcher_count_cdist_377dbe7983f549bf(C.swig_type_560(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2))
+	C._wrap_dist_batcher_count_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2))
 }
 
 func Dist_batcher_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_batcher_destroy_cdist_377dbe7983f549bf(C.swig_type_562(_swig_i_0))
+	swig_r_p := C._wrap_dist_batcher_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9342,14 +5148,14 @@ func Dist_batcher_destroy(arg1 int64) (_swig_ret error) {
 func Dist_batch_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_batch_size_cdist_377dbe7983f549bf(C.swig_type_564(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_batch_size_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_batch_bucket(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_batch_bucket_cdist_377dbe7983f549bf(C.swig_type_566(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_batch_bucket_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -9357,7 +5163,7 @@ func Dist_batch_user_data(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_batch_user_data_cdist_377dbe7983f549bf(C.swig_type_568(_swig_i_0), C.swig_type_569(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_batch_user_data_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -9365,7 +5171,7 @@ func Dist_batch_state(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_batch_state_cdist_377dbe7983f549bf(C.swig_type_571(_swig_i_0), C.swig_type_572(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_batch_state_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -9373,14 +5179,14 @@ func Dist_batch_set_state(arg1 int64, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batch_set_state_cdist_377dbe7983f549bf(C.swig_type_573(_swig_i_0), C.swig_type_574(_swig_i_1), C.swig_type_575(_swig_i_2))
+	C._wrap_dist_batch_set_state_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
 }
 
 func Dist_batch_check(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_batch_check_cdist_377dbe7983f549bf(C.swig_type_577(_swig_i_0), C.swig_type_578(_swig_i_1))
+	swig_r_p := C._wrap_dist_batch_check_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9396,7 +5202,7 @@ func Dist_batch_emit(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_batch_emit_cdist_377dbe7983f549bf(C.swig_type_580(_swig_i_0), C.swig_type_581(_swig_i_1), C.swig_type_582(_swig_i_2))
+	swig_r_p := C._wrap_dist_batch_emit_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9411,7 +5217,7 @@ func Dist_batch_end(arg1 int64, arg2 int64, arg3 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batch_end_cdist_377dbe7983f549bf(C.swig_type_583(_swig_i_0), C.swig_type_584(_swig_i_1), C.swig_intgo(_swig_i_2))
+	C._wrap_dist_batch_end_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2))
 }
 
 func Dist_request_take(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
@@ -9419,7 +5225,7 @@ func Dist_request_take(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_request_take_cdist_377dbe7983f549bf(C.swig_type_586(_swig_i_0), C.swig_type_587(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_request_take_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9450,7 +5256,7 @@ func Dist_versions_publish(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_versions_publish_cdist_377dbe7983f549bf(C.swig_type_590(_swig_i_0), C.swig_type_591(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_versions_publish_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9467,7 +5273,7 @@ func Dist_replica_version(arg1 int64, arg2 int64, arg3 *int64, arg4 *int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_replica_version_cdist_377dbe7983f549bf(C.swig_type_593(_swig_i_0), C.swig_type_594(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_replica_version_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9481,7 +5287,7 @@ func Dist_replica_version(arg1 int64, arg2 int64, arg3 *int64, arg4 *int64) (_sw
 func Dist_versions_latest(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_versions_latest_cdist_377dbe7983f549bf(C.swig_type_596(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_versions_latest_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -9490,7 +5296,7 @@ func Dist_versions_await(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_versions_await_cdist_377dbe7983f549bf(C.swig_type_598(_swig_i_0), C.swig_type_599(_swig_i_1), C.swig_type_600(_swig_i_2))
+	swig_r_p := C._wrap_dist_versions_await_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9503,7 +5309,7 @@ func Dist_versions_await(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 
 func Dist_versions_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_versions_destroy_cdist_377dbe7983f549bf(C.swig_type_601(_swig_i_0))
+	C._wrap_dist_versions_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret error) {
@@ -9511,7 +5317,7 @@ func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_tensor_cdist_377dbe7983f549bf(C.swig_type_603(_swig_i_0), *(*C.swig_type_604)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_tensor_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9531,7 +5337,7 @@ func Dist_value_wrap_tensor(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_377dbe7983f549bf(C.swig_type_606(_swig_i_0), *(*C.swig_type_607)(unsafe.Pointer(&_swig_i_1)), C.swig_type_608(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9551,7 +5357,7 @@ func Dist_value_create_per_replica(arg1 int64, arg2 []int64, arg3 int64, arg4 *i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_377dbe7983f549bf(C.swig_type_610(_swig_i_0), *(*C.swig_type_611)(unsafe.Pointer(&_swig_i_1)), C.swig_type_612(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9571,7 +5377,7 @@ func Dist_value_create_mirrored(arg1 int64, arg2 []int64, arg3 int64, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_377dbe7983f549bf(C.swig_type_614(_swig_i_0), *(*C.swig_type_615)(unsafe.Pointer(&_swig_i_1)), C.swig_type_616(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9591,7 +5397,7 @@ func Dist_value_create_list(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_list_cdist_377dbe7983f549bf(C.swig_type_618(_swig_i_0), *(*C.swig_type_619)(unsafe.Pointer(&_swig_i_1)), C.swig_type_620(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_list_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9611,7 +5417,7 @@ func Dist_value_create_tuple(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_tuple_cdist_377dbe7983f549bf(C.swig_type_622(_swig_i_0), *(*C.swig_type_623)(unsafe.Pointer(&_swig_i_1)), C.swig_type_624(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_tuple_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9635,7 +5441,7 @@ func Dist_value_create_dict(arg1 int64, arg2 []string, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_dict_cdist_377dbe7983f549bf(C.swig_type_626(_swig_i_0), *(*C.swig_type_627)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_628)(unsafe.Pointer(&_swig_i_2)), C.swig_type_629(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_dict_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -9656,7 +5462,7 @@ func Dist_value_create_none(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_none_cdist_377dbe7983f549bf(C.swig_type_631(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_none_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9671,7 +5477,7 @@ func Dist_value_create_variable(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_variable_cdist_377dbe7983f549bf(C.swig_type_633(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_variable_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9687,7 +5493,7 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_values_from_function_cdist_377dbe7983f549bf(C.swig_type_635(_swig_i_0), C.swig_type_636(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_values_from_function_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9701,26 +5507,26 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 func Dist_value_retain(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_retain_cdist_377dbe7983f549bf(C.swig_type_638(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_retain_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_value_release_cdist_377dbe7983f549bf(C.swig_type_639(_swig_i_0))
+	C._wrap_dist_value_release_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 func Dist_value_kind_of(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_value_kind_of_cdist_377dbe7983f549bf(C.swig_type_640(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_value_kind_of_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_size_cdist_377dbe7983f549bf(C.swig_type_642(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_size_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -9728,7 +5534,7 @@ func Dist_value_item(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_item_cdist_377dbe7983f549bf(C.swig_type_644(_swig_i_0), C.swig_type_645(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_value_item_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -9736,7 +5542,7 @@ func Dist_value_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_key_cdist_377dbe7983f549bf(C.swig_type_647(_swig_i_0), C.swig_type_648(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_key_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9747,7 +5553,7 @@ func Dist_value_get(arg1 int64, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_get_cdist_377dbe7983f549bf(C.swig_type_650(_swig_i_0), *(*C.swig_type_651)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_dist_value_get_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9758,7 +5564,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_tensor_cdist_377dbe7983f549bf(C.swig_type_653(_swig_i_0), *(*C.swig_type_654)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_value_tensor_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9775,7 +5581,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 func Dist_value_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_variable_cdist_377dbe7983f549bf(C.swig_type_656(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_variable_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -9784,7 +5590,7 @@ func Dist_value_create_text(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_text_cdist_377dbe7983f549bf(C.swig_type_658(_swig_i_0), *(*C.swig_type_659)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_text_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9803,7 +5609,7 @@ func Dist_value_wrap_object(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_wrap_object_cdist_377dbe7983f549bf(C.swig_type_661(_swig_i_0), C.swig_type_662(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_wrap_object_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9821,7 +5627,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_composite_cdist_377dbe7983f549bf(C.swig_type_664(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_665)(unsafe.Pointer(&_swig_i_2)), C.swig_type_666(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_composite_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -9838,7 +5644,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 func Dist_value_text(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_value_text_cdist_377dbe7983f549bf(C.swig_type_668(_swig_i_0))
+	swig_r_p := C._wrap_dist_value_text_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9848,55 +5654,7 @@ func Dist_value_text(arg1 int64) (_swig_ret string) {
 func Dist_value_object(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_object_cdist_377dbe7983f549bf(C.swig_type_670(_swig_i_0)))
-	return swig_r
-}
-
-func Dist_value_from_dlpack(arg1 int64, arg2 DLManagedTensor, arg3 *int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := getSwigcptr(arg2)
-	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_377dbe7983f549bf(C.swig_type_672(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_value_to_dlpack(arg1 int64, arg2 DLManagedTensor) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_377dbe7983f549bf(C.swig_type_674(_swig_i_0), C.uintptr_t(_swig_i_1))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_dtype_size(arg1 int) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_dtype_size_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0)))
-	return swig_r
-}
-
-func Dist_tensor_num_elements(arg1 []int64) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_tensor_num_elements_cdist_377dbe7983f549bf(*(*C.swig_type_677)(unsafe.Pointer(&_swig_i_0))))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg1
-	}
+	swig_r = (int64)(C._wrap_dist_value_object_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -9915,43 +5673,19 @@ func (arg1 SwigcptrDist_variable_options) SetAggregation(arg2 int) {
 	C._wrap_dist_variable_options_aggregation_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_variable_options) GetAggregation() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_options_aggregation_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_variable_options) SetName(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_name_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_678)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_variable_options_name_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
-}
-
-func (arg1 SwigcptrDist_variable_options) GetName() (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_options_name_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
 }
 
 func (arg1 SwigcptrDist_variable_options) SetSynchronization(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_variable_options_synchronization_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_variable_options) GetSynchronization() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_options_synchronization_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func NewDist_variable_options() (_swig_ret Dist_variable_options) {
@@ -9968,18 +5702,15 @@ func DeleteDist_variable_options(arg1 Dist_variable_options) {
 func (arg1 SwigcptrDist_variable_options) Set_initial(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_set_initial_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_680(_swig_i_1))
+	C._wrap_dist_variable_options_set_initial_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 type Dist_variable_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_variable_options()
 	SetAggregation(arg2 int)
-	GetAggregation() (_swig_ret int)
 	SetName(arg2 string)
-	GetName() (_swig_ret string)
 	SetSynchronization(arg2 int)
-	GetSynchronization() (_swig_ret int)
 	Set_initial(arg2 int64)
 }
 
@@ -9989,7 +5720,7 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_create_cdist_377dbe7983f549bf(C.swig_type_682(_swig_i_0), *(*C.swig_type_683)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_create_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10005,13 +5736,13 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 
 func Dist_variable_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_variable_destroy_cdist_377dbe7983f549bf(C.swig_type_684(_swig_i_0))
+	C._wrap_dist_variable_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 func Dist_variable_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_name_cdist_377dbe7983f549bf(C.swig_type_686(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_name_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -10021,7 +5752,7 @@ func Dist_variable_name(arg1 int64) (_swig_ret string) {
 func Dist_variable_num_copies(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_377dbe7983f549bf(C.swig_type_687(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -10030,7 +5761,7 @@ func Dist_variable_component(arg1 int64, arg2 int, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_component_cdist_377dbe7983f549bf(C.swig_type_689(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_690)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_variable_component_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -10049,7 +5780,7 @@ func Dist_variable_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_read_cdist_377dbe7983f549bf(C.swig_type_692(_swig_i_0), C.swig_type_693(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_read_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10066,7 +5797,7 @@ func Dist_variable_assign(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_assign_cdist_377dbe7983f549bf(C.swig_type_695(_swig_i_0), C.swig_type_696(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_697(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_assign_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10082,7 +5813,7 @@ func Dist_replica_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_read_cdist_377dbe7983f549bf(C.swig_type_699(_swig_i_0), C.swig_type_700(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_read_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10100,7 +5831,7 @@ func Dist_replica_assign(arg1 int64, arg2 int64, arg3 int, arg4 []int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_cdist_377dbe7983f549bf(C.swig_type_702(_swig_i_0), C.swig_type_703(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_704)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10121,7 +5852,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_replica_variable_cdist_377dbe7983f549bf(C.swig_type_706(_swig_i_0), *(*C.swig_type_707)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_708)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_variable_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10141,7 +5872,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 func Dist_variable_class(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_class_cdist_377dbe7983f549bf(C.swig_type_710(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_class_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -10151,14 +5882,14 @@ func Dist_variable_class(arg1 int64) (_swig_ret string) {
 func Dist_variable_synchronization(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_377dbe7983f549bf(C.swig_type_711(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_aggregation(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_377dbe7983f549bf(C.swig_type_712(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -10166,7 +5897,7 @@ func Dist_variable_copy_name(arg1 int64, arg2 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_variable_copy_name_cdist_377dbe7983f549bf(C.swig_type_714(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_variable_copy_name_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -10179,7 +5910,7 @@ func Dist_variable_device(arg1 int64, arg2 int64, arg3 int, arg4 *string) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_device_cdist_377dbe7983f549bf(C.swig_type_716(_swig_i_0), C.swig_type_717(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_device_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -10201,7 +5932,7 @@ func Dist_variable_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_scatter_cdist_377dbe7983f549bf(C.swig_type_719(_swig_i_0), C.swig_type_720(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_721(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_scatter_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10219,7 +5950,7 @@ func Dist_replica_assign_value(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_value_cdist_377dbe7983f549bf(C.swig_type_723(_swig_i_0), C.swig_type_724(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_725(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_value_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10237,7 +5968,7 @@ func Dist_replica_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 Dis
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_scatter_cdist_377dbe7983f549bf(C.swig_type_727(_swig_i_0), C.swig_type_728(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_729(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_scatter_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10256,7 +5987,7 @@ func Dist_reduce(arg1 int64, arg2 int, arg3 int64, arg4 []int32, arg5 int64, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_cdist_377dbe7983f549bf(C.swig_type_731(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_732(_swig_i_2), *(*C.swig_type_733)(unsafe.Pointer(&_swig_i_3)), C.swig_type_734(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.longlong(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10278,7 +6009,7 @@ func Dist_reduce_to(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destination, arg
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_to_cdist_377dbe7983f549bf(C.swig_type_736(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_737(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_to_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10298,7 +6029,7 @@ func Dist_batch_reduce_to(arg1 int64, arg2 int, arg3 []int64, arg4 Dist_destinat
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_377dbe7983f549bf(C.swig_type_739(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_740)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_741(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_742)(unsafe.Pointer(&_swig_i_6)))
+	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C._goslice_)(unsafe.Pointer(&_swig_i_6)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -10321,7 +6052,7 @@ func Dist_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_swig_ret error
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_gather_cdist_377dbe7983f549bf(C.swig_type_744(_swig_i_0), C.swig_type_745(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_gather_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10347,24 +6078,10 @@ func (arg1 SwigcptrDist_update_options) SetUngrouped(arg2 int) {
 	C._wrap_dist_update_options_ungrouped_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_update_options) GetUngrouped() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_update_options_ungrouped_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_update_options) SetParallel(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_update_options_parallel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_update_options) GetParallel() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_update_options_parallel_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func NewDist_update_options() (_swig_ret Dist_update_options) {
@@ -10382,9 +6099,7 @@ type Dist_update_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_update_options()
 	SetUngrouped(arg2 int)
-	GetUngrouped() (_swig_ret int)
 	SetParallel(arg2 int)
-	GetParallel() (_swig_ret int)
 }
 
 func Dist_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 Dist_update_options, arg7 *int64) (_swig_ret error) {
@@ -10396,7 +6111,7 @@ func Dist_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_update_cdist_377dbe7983f549bf(C.swig_type_747(_swig_i_0), C.swig_type_748(_swig_i_1), C.swig_type_749(_swig_i_2), C.swig_type_750(_swig_i_3), C.swig_type_751(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_update_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10415,7 +6130,7 @@ func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 D
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_update_non_slot_cdist_377dbe7983f549bf(C.swig_type_753(_swig_i_0), C.swig_type_754(_swig_i_1), C.swig_type_755(_swig_i_2), C.swig_type_756(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_update_non_slot_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10435,7 +6150,7 @@ func Dist_replica_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_replica_update_cdist_377dbe7983f549bf(C.swig_type_758(_swig_i_0), C.swig_type_759(_swig_i_1), C.swig_type_760(_swig_i_2), C.swig_type_761(_swig_i_3), C.swig_type_762(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_replica_update_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10451,7 +6166,7 @@ func Dist_strategy_local_results(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_local_results_cdist_377dbe7983f549bf(C.swig_type_764(_swig_i_0), C.swig_type_765(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_local_results_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10468,7 +6183,7 @@ func Dist_broadcast_to(arg1 int64, arg2 int64, arg3 Dist_destination, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_broadcast_to_cdist_377dbe7983f549bf(C.swig_type_767(_swig_i_0), C.swig_type_768(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_broadcast_to_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10485,7 +6200,7 @@ func Dist_destination_device(arg1 int64, arg2 Dist_destination, arg3 []byte, arg
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_destination_device_cdist_377dbe7983f549bf(C.swig_type_770(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_771)(unsafe.Pointer(&_swig_i_2)), C.swig_type_772(_swig_i_3))
+	swig_r_p := C._wrap_dist_destination_device_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -10529,24 +6244,10 @@ func (arg1 SwigcptrDist_dataset_options) SetDrop_remainder(arg2 int) {
 	C._wrap_dist_dataset_options_drop_remainder_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_dataset_options) GetDrop_remainder() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_drop_remainder_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_dataset_options) SetGlobal_batch_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_global_batch_size_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_774(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_dataset_options) GetGlobal_batch_size() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_dataset_options_global_batch_size_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_dataset_options_global_batch_size_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetShuffle(arg2 int) {
@@ -10555,37 +6256,16 @@ func (arg1 SwigcptrDist_dataset_options) SetShuffle(arg2 int) {
 	C._wrap_dist_dataset_options_shuffle_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_dataset_options) GetShuffle() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_shuffle_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_dataset_options) SetPrefetch(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_dataset_options_prefetch_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_dataset_options) GetPrefetch() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_prefetch_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_dataset_options) SetSeed(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_seed_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_776(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_dataset_options) GetSeed() (_swig_ret uint64) {
-	var swig_r uint64
-	_swig_i_0 := arg1
-	swig_r = (uint64)(C._wrap_dist_dataset_options_seed_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_dataset_options_seed_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetShard_policy(arg2 int) {
@@ -10594,24 +6274,10 @@ func (arg1 SwigcptrDist_dataset_options) SetShard_policy(arg2 int) {
 	C._wrap_dist_dataset_options_shard_policy_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_dataset_options) GetShard_policy() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_shard_policy_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_dataset_options) SetNum_workers(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_dataset_options_num_workers_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_dataset_options) GetNum_workers() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_num_workers_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetWorker_index(arg2 int) {
@@ -10620,24 +6286,10 @@ func (arg1 SwigcptrDist_dataset_options) SetWorker_index(arg2 int) {
 	C._wrap_dist_dataset_options_worker_index_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_dataset_options) GetWorker_index() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_worker_index_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_dataset_options) SetWorker_batches(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_dataset_options_worker_batches_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_dataset_options) GetWorker_batches() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_worker_batches_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetShard_hint(arg2 int) {
@@ -10646,24 +6298,10 @@ func (arg1 SwigcptrDist_dataset_options) SetShard_hint(arg2 int) {
 	C._wrap_dist_dataset_options_shard_hint_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_dataset_options) GetShard_hint() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_shard_hint_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_dataset_options) SetInterleave(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_dataset_options_interleave_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_dataset_options) GetInterleave() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_interleave_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetStatic_shapes(arg2 int) {
@@ -10672,37 +6310,16 @@ func (arg1 SwigcptrDist_dataset_options) SetStatic_shapes(arg2 int) {
 	C._wrap_dist_dataset_options_static_shapes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_dataset_options) GetStatic_shapes() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_static_shapes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_dataset_options) SetReplication_mode(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_dataset_options_replication_mode_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_dataset_options) GetReplication_mode() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_replication_mode_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_dataset_options) SetAs_one_process(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_dataset_options_as_one_process_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_dataset_options) GetAs_one_process() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_as_one_process_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func NewDist_dataset_options() (_swig_ret Dist_dataset_options) {
@@ -10720,7 +6337,7 @@ func (arg1 SwigcptrDist_dataset_options) Set_batch_sizes(arg2 []int64, arg3 int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_dataset_options_set_batch_sizes_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_778)(unsafe.Pointer(&_swig_i_1)), C.swig_type_779(_swig_i_2))
+	C._wrap_dist_dataset_options_set_batch_sizes_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10730,33 +6347,19 @@ type Dist_dataset_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_dataset_options()
 	SetDrop_remainder(arg2 int)
-	GetDrop_remainder() (_swig_ret int)
 	SetGlobal_batch_size(arg2 int64)
-	GetGlobal_batch_size() (_swig_ret int64)
 	SetShuffle(arg2 int)
-	GetShuffle() (_swig_ret int)
 	SetPrefetch(arg2 int)
-	GetPrefetch() (_swig_ret int)
 	SetSeed(arg2 uint64)
-	GetSeed() (_swig_ret uint64)
 	SetShard_policy(arg2 int)
-	GetShard_policy() (_swig_ret int)
 	SetNum_workers(arg2 int)
-	GetNum_workers() (_swig_ret int)
 	SetWorker_index(arg2 int)
-	GetWorker_index() (_swig_ret int)
 	SetWorker_batches(arg2 int)
-	GetWorker_batches() (_swig_ret int)
 	SetShard_hint(arg2 int)
-	GetShard_hint() (_swig_ret int)
 	SetInterleave(arg2 int)
-	GetInterleave() (_swig_ret int)
 	SetStatic_shapes(arg2 int)
-	GetStatic_shapes() (_swig_ret int)
 	SetReplication_mode(arg2 int)
-	GetReplication_mode() (_swig_ret int)
 	SetAs_one_process(arg2 int)
-	GetAs_one_process() (_swig_ret int)
 	Set_batch_sizes(arg2 []int64, arg3 int64)
 }
 
@@ -10767,7 +6370,7 @@ func Dist_dataset_create_from_tensors(arg1 int64, arg2 []int64, arg3 int64, arg4
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_377dbe7983f549bf(C.swig_type_781(_swig_i_0), *(*C.swig_type_782)(unsafe.Pointer(&_swig_i_1)), C.swig_type_783(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10787,7 +6390,7 @@ func Dist_dataset_create_from_callback(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_377dbe7983f549bf(C.swig_type_785(_swig_i_0), C.swig_type_786(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10813,37 +6416,16 @@ func (arg1 SwigcptrDist_input_context) SetNum_input_pipelines(arg2 int) {
 	C._wrap_dist_input_context_num_input_pipelines_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_input_context) GetNum_input_pipelines() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_input_context_num_input_pipelines_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_input_context) SetInput_pipeline_id(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_input_context_input_pipeline_id_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_input_context) GetInput_pipeline_id() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_input_context_input_pipeline_id_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_input_context) SetNum_replicas_in_sync(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_input_context_num_replicas_in_sync_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_input_context) GetNum_replicas_in_sync() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_input_context_num_replicas_in_sync_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func NewDist_input_context() (_swig_ret Dist_input_context) {
@@ -10861,11 +6443,8 @@ type Dist_input_context interface {
 	Swigcptr() uintptr
 	SwigIsDist_input_context()
 	SetNum_input_pipelines(arg2 int)
-	GetNum_input_pipelines() (_swig_ret int)
 	SetInput_pipeline_id(arg2 int)
-	GetInput_pipeline_id() (_swig_ret int)
 	SetNum_replicas_in_sync(arg2 int)
-	GetNum_replicas_in_sync() (_swig_ret int)
 }
 
 func Dist_input_context_per_replica_batch_size(arg1 Dist_input_context, arg2 int64, arg3 *int64) (_swig_ret error) {
@@ -10873,7 +6452,7 @@ func Dist_input_context_per_replica_batch_size(arg1 Dist_input_context, arg2 int
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_788(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10890,7 +6469,7 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_377dbe7983f549bf(C.swig_type_790(_swig_i_0), C.swig_type_791(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10903,14 +6482,14 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 
 func Dist_dataset_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_dataset_destroy_cdist_377dbe7983f549bf(C.swig_type_792(_swig_i_0))
+	C._wrap_dist_dataset_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 func Dist_iterator_create(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_create_cdist_377dbe7983f549bf(C.swig_type_794(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_create_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10933,7 +6512,7 @@ func (p SwigcptrDist_position) SwigIsDist_position() {
 func (arg1 SwigcptrDist_position) SetPass(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_pass_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_795(_swig_i_1))
+	C._wrap_dist_position_pass_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
@@ -10946,7 +6525,7 @@ func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetElements(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_elements_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_797(_swig_i_1))
+	C._wrap_dist_position_elements_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
@@ -10959,7 +6538,7 @@ func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetExamples(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_examples_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_799(_swig_i_1))
+	C._wrap_dist_position_examples_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
@@ -10972,7 +6551,7 @@ func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetBatches(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_batches_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_801(_swig_i_1))
+	C._wrap_dist_position_batches_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetBatches() (_swig_ret int64) {
@@ -11010,7 +6589,7 @@ func Dist_iterator_position(arg1 int64, arg2 Dist_position) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_iterator_position_cdist_377dbe7983f549bf(C.swig_type_804(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_position_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11026,7 +6605,7 @@ func Dist_iterator_create_at(arg1 int64, arg2 Dist_position, arg3 *int64) (_swig
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_iterator_create_at_cdist_377dbe7983f549bf(C.swig_type_806(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_iterator_create_at_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11041,7 +6620,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_cdist_377dbe7983f549bf(C.swig_type_808(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11054,7 +6633,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 
 func Dist_iterator_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_iterator_destroy_cdist_377dbe7983f549bf(C.swig_type_809(_swig_i_0))
+	C._wrap_dist_iterator_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 int64, arg5 Dist_dataset_options, arg6 *int64) (_swig_ret error) {
@@ -11068,7 +6647,7 @@ func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_377dbe7983f549bf(C.swig_type_811(_swig_i_0), *(*C.swig_type_812)(unsafe.Pointer(&_swig_i_1)), C.swig_type_813(_swig_i_2), C.swig_type_814(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -11090,7 +6669,7 @@ func Dist_batch_sizes_for_worker(arg1 int64, arg2 int, arg3 int, arg4 int, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_377dbe7983f549bf(C.swig_type_816(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_817)(unsafe.Pointer(&_swig_i_4)), C.swig_type_818(_swig_i_5))
+	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
@@ -11108,7 +6687,7 @@ func Dist_dataset_element_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_377dbe7983f549bf(C.swig_type_820(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11125,7 +6704,7 @@ func Dist_dataset_reduce(arg1 int64, arg2 int64, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_reduce_cdist_377dbe7983f549bf(C.swig_type_822(_swig_i_0), C.swig_type_823(_swig_i_1), C.swig_type_824(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_reduce_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11140,7 +6719,7 @@ func Dist_dataset_check_shards(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_377dbe7983f549bf(C.swig_type_826(_swig_i_0), C.swig_type_827(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11155,7 +6734,7 @@ func Dist_iterator_next_optional(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_377dbe7983f549bf(C.swig_type_829(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11175,23 +6754,11 @@ func (p SwigcptrDist_drift) Swigcptr() uintptr {
 func (p SwigcptrDist_drift) SwigIsDist_drift() {
 }
 
-func (arg1 SwigcptrDist_drift) SetNum_copies(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_drift_num_copies_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_drift) GetNum_copies() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	swig_r = (int)(C._wrap_dist_drift_num_copies_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
-}
-
-func (arg1 SwigcptrDist_drift) SetReplica(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_drift_replica_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetReplica() (_swig_ret int) {
@@ -11201,23 +6768,11 @@ func (arg1 SwigcptrDist_drift) GetReplica() (_swig_ret int) {
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_drift) SetExpected_replica(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_drift_expected_replica_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_drift) GetExpected_replica() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	swig_r = (int)(C._wrap_dist_drift_expected_replica_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
-}
-
-func (arg1 SwigcptrDist_drift) SetElement(arg2 int64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_drift_element_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_830(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetElement() (_swig_ret int64) {
@@ -11241,13 +6796,9 @@ func DeleteDist_drift(arg1 Dist_drift) {
 type Dist_drift interface {
 	Swigcptr() uintptr
 	SwigIsDist_drift()
-	SetNum_copies(arg2 int)
 	GetNum_copies() (_swig_ret int)
-	SetReplica(arg2 int)
 	GetReplica() (_swig_ret int)
-	SetExpected_replica(arg2 int)
 	GetExpected_replica() (_swig_ret int)
-	SetElement(arg2 int64)
 	GetElement() (_swig_ret int64)
 }
 
@@ -11256,7 +6807,7 @@ func Dist_variable_check_drift(arg1 int64, arg2 int64, arg3 Dist_drift) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_variable_check_drift_cdist_377dbe7983f549bf(C.swig_type_833(_swig_i_0), C.swig_type_834(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_check_drift_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11273,7 +6824,7 @@ func Dist_metric_create(arg1 int64, arg2 int, arg3 string, arg4 *int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_metric_create_cdist_377dbe7983f549bf(C.swig_type_836(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_837)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_metric_create_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11294,7 +6845,7 @@ func Dist_metric_update(arg1 int64, arg2 int64, arg3 []int64, arg4 []int64, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_metric_update_cdist_377dbe7983f549bf(C.swig_type_839(_swig_i_0), C.swig_type_840(_swig_i_1), *(*C.swig_type_841)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_842)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_843)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_metric_update_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11319,7 +6870,7 @@ func Dist_metric_result(arg1 int64, arg2 int64, arg3 *float64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_metric_result_cdist_377dbe7983f549bf(C.swig_type_845(_swig_i_0), C.swig_type_846(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_metric_result_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11334,7 +6885,7 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_metric_reset_cdist_377dbe7983f549bf(C.swig_type_848(_swig_i_0), C.swig_type_849(_swig_i_1))
+	swig_r_p := C._wrap_dist_metric_reset_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11348,14 +6899,14 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_metric_kind_of(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_metric_kind_of_cdist_377dbe7983f549bf(C.swig_type_850(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_metric_kind_of_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_metric_name_cdist_377dbe7983f549bf(C.swig_type_852(_swig_i_0))
+	swig_r_p := C._wrap_dist_metric_name_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11365,13 +6916,13 @@ func Dist_metric_name(arg1 int64) (_swig_ret string) {
 func Dist_metric_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_377dbe7983f549bf(C.swig_type_854(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_metric_destroy_cdist_377dbe7983f549bf(C.swig_type_855(_swig_i_0))
+	C._wrap_dist_metric_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 []int64) (_swig_ret error) {
@@ -11381,7 +6932,7 @@ func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_average_loss_cdist_377dbe7983f549bf(C.swig_type_857(_swig_i_0), *(*C.swig_type_858)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_859)(unsafe.Pointer(&_swig_i_2)), C.swig_type_860(_swig_i_3), *(*C.swig_type_861)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_average_loss_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11406,7 +6957,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_377dbe7983f549bf(C.swig_type_863(_swig_i_0), *(*C.swig_type_864)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_865)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11426,7 +6977,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_enter_cdist_377dbe7983f549bf(C.swig_type_867(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_enter_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11440,7 +6991,7 @@ func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_exit_cdist_377dbe7983f549bf(C.swig_type_869(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_exit_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11478,7 +7029,7 @@ func Dist_get_replica() (_swig_ret int64) {
 func Dist_set_strategy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_set_strategy_cdist_377dbe7983f549bf(C.swig_type_873(_swig_i_0))
+	swig_r_p := C._wrap_dist_set_strategy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11493,7 +7044,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_colocate_enter_cdist_377dbe7983f549bf(C.swig_type_875(_swig_i_0), C.swig_type_876(_swig_i_1))
+	swig_r_p := C._wrap_dist_colocate_enter_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11507,7 +7058,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_colocate_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_colocate_exit_cdist_377dbe7983f549bf(C.swig_type_878(_swig_i_0))
+	swig_r_p := C._wrap_dist_colocate_exit_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11523,7 +7074,7 @@ func Dist_variable_created_in_scope(arg1 int64, arg2 int64, arg3 *int32) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_377dbe7983f549bf(C.swig_type_880(_swig_i_0), C.swig_type_881(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11537,7 +7088,7 @@ func Dist_variable_created_in_scope(arg1 int64, arg2 int64, arg3 *int32) (_swig_
 func Dist_value_container(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_container_cdist_377dbe7983f549bf(C.swig_type_883(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_container_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -11556,43 +7107,19 @@ func (arg1 SwigcptrDist_cross_device_options) SetKind(arg2 int) {
 	C._wrap_dist_cross_device_options_kind_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_cross_device_options) GetKind() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_options_kind_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_cross_device_options) SetReduce_to_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_884)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
 }
 
-func (arg1 SwigcptrDist_cross_device_options) GetReduce_to_device() (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cross_device_options_reduce_to_device_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
-}
-
 func (arg1 SwigcptrDist_cross_device_options) SetAccumulate_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_886(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_cross_device_options) GetAccumulate_element_bytes() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Count_memory() {
@@ -11614,7 +7141,7 @@ func DeleteDist_cross_device_options(arg1 Dist_cross_device_options) {
 func (arg1 SwigcptrDist_cross_device_options) Set_accumulate(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_set_accumulate_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_888(_swig_i_1))
+	C._wrap_dist_cross_device_options_set_accumulate_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int, arg4 int) {
@@ -11622,18 +7149,15 @@ func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_cross_device_options_set_functions_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_889(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	C._wrap_dist_cross_device_options_set_functions_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 }
 
 type Dist_cross_device_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_cross_device_options()
 	SetKind(arg2 int)
-	GetKind() (_swig_ret int)
 	SetReduce_to_device(arg2 string)
-	GetReduce_to_device() (_swig_ret string)
 	SetAccumulate_element_bytes(arg2 int64)
-	GetAccumulate_element_bytes() (_swig_ret int64)
 	Count_memory()
 	Set_accumulate(arg2 int64)
 	Set_functions(arg2 int64, arg3 int, arg4 int)
@@ -11656,20 +7180,20 @@ func Dist_cross_device_create(arg1 Dist_cross_device_options, arg2 *int64) (_swi
 
 func Dist_cross_device_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cross_device_destroy_cdist_377dbe7983f549bf(C.swig_type_891(_swig_i_0))
+	C._wrap_dist_cross_device_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 func Dist_cross_device_kind_of(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_kind_of_cdist_377dbe7983f549bf(C.swig_type_892(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_kind_of_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_device(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cross_device_device_cdist_377dbe7983f549bf(C.swig_type_894(_swig_i_0))
+	swig_r_p := C._wrap_dist_cross_device_device_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11683,7 +7207,7 @@ func Dist_cross_device_reduce(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destin
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_377dbe7983f549bf(C.swig_type_896(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_897(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11702,7 +7226,7 @@ func Dist_cross_device_batch_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 Dis
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_377dbe7983f549bf(C.swig_type_899(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_900)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_901(_swig_i_4), *(*C.swig_type_902)(unsafe.Pointer(&_swig_i_5)))
+	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.longlong(_swig_i_4), *(*C._goslice_)(unsafe.Pointer(&_swig_i_5)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11725,7 +7249,7 @@ func Dist_cross_device_broadcast(arg1 int64, arg2 int64, arg3 Dist_destination, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_377dbe7983f549bf(C.swig_type_904(_swig_i_0), C.swig_type_905(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11742,7 +7266,7 @@ func Dist_cross_device_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_gather_cdist_377dbe7983f549bf(C.swig_type_907(_swig_i_0), C.swig_type_908(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_gather_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11768,24 +7292,10 @@ func (arg1 SwigcptrDist_checkpoint_options) SetSharded(arg2 int) {
 	C._wrap_dist_checkpoint_options_sharded_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_checkpoint_options) GetSharded() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_checkpoint_options_sharded_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_checkpoint_options) SetPosition(arg2 Dist_position) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	C._wrap_dist_checkpoint_options_position_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_checkpoint_options) GetPosition() (_swig_ret Dist_position) {
-	var swig_r Dist_position
-	_swig_i_0 := arg1
-	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_dist_checkpoint_options_position_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))))
-	return swig_r
 }
 
 func NewDist_checkpoint_options() (_swig_ret Dist_checkpoint_options) {
@@ -11806,7 +7316,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_names_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_909)(unsafe.Pointer(&_swig_i_1)), C.swig_type_910(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_names_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -11819,7 +7329,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_keys(arg2 []string, arg
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_911)(unsafe.Pointer(&_swig_i_1)), C.swig_type_912(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -11832,7 +7342,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_texts(arg2 []string, ar
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_913)(unsafe.Pointer(&_swig_i_1)), C.swig_type_914(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -11842,9 +7352,7 @@ type Dist_checkpoint_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_checkpoint_options()
 	SetSharded(arg2 int)
-	GetSharded() (_swig_ret int)
 	SetPosition(arg2 Dist_position)
-	GetPosition() (_swig_ret Dist_position)
 	Set_names(arg2 []string, arg3 int64)
 	Set_metadata_keys(arg2 []string, arg3 int64)
 	Set_metadata_texts(arg2 []string, arg3 int64)
@@ -11857,7 +7365,7 @@ func Dist_checkpoint_save(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_save_cdist_377dbe7983f549bf(C.swig_type_916(_swig_i_0), *(*C.swig_type_917)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_918)(unsafe.Pointer(&_swig_i_2)), C.swig_type_919(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_save_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11881,7 +7389,7 @@ func Dist_checkpoint_load(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_load_cdist_377dbe7983f549bf(C.swig_type_921(_swig_i_0), *(*C.swig_type_922)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_923)(unsafe.Pointer(&_swig_i_2)), C.swig_type_924(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_load_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11903,7 +7411,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_open_cdist_377dbe7983f549bf(C.swig_type_926(_swig_i_0), *(*C.swig_type_927)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_open_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11920,7 +7428,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 func Dist_checkpoint_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_377dbe7983f549bf(C.swig_type_929(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -11928,7 +7436,7 @@ func Dist_checkpoint_name(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_name_cdist_377dbe7983f549bf(C.swig_type_931(_swig_i_0), C.swig_type_932(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_name_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11940,7 +7448,7 @@ func Dist_checkpoint_spec(arg1 int64, arg2 string, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_377dbe7983f549bf(C.swig_type_934(_swig_i_0), *(*C.swig_type_935)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_936)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11962,7 +7470,7 @@ func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_read_cdist_377dbe7983f549bf(C.swig_type_938(_swig_i_0), *(*C.swig_type_939)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_read_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11985,30 +7493,10 @@ func (p SwigcptrDist_checkpoint_map_options) Swigcptr() uintptr {
 func (p SwigcptrDist_checkpoint_map_options) SwigIsDist_checkpoint_map_options() {
 }
 
-func (arg1 SwigcptrDist_checkpoint_map_options) SetCopy(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_checkpoint_map_options_copy_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_checkpoint_map_options) GetCopy() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_checkpoint_map_options_copy_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_checkpoint_map_options) SetVerify(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_checkpoint_map_options_verify_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_checkpoint_map_options) GetVerify() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_checkpoint_map_options_verify_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func NewDist_checkpoint_map_options() (_swig_ret Dist_checkpoint_map_options) {
@@ -12025,10 +7513,7 @@ func DeleteDist_checkpoint_map_options(arg1 Dist_checkpoint_map_options) {
 type Dist_checkpoint_map_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_checkpoint_map_options()
-	SetCopy(arg2 int)
-	GetCopy() (_swig_ret int)
 	SetVerify(arg2 int)
-	GetVerify() (_swig_ret int)
 }
 
 func Dist_checkpoint_map(arg1 int64, arg2 string, arg3 Dist_checkpoint_map_options, arg4 *int64) (_swig_ret error) {
@@ -12037,7 +7522,7 @@ func Dist_checkpoint_map(arg1 int64, arg2 string, arg3 Dist_checkpoint_map_optio
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_checkpoint_map_cdist_377dbe7983f549bf(C.swig_type_941(_swig_i_0), *(*C.swig_type_942)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_checkpoint_map_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12056,7 +7541,7 @@ func Dist_checkpoint_map_all(arg1 int64, arg2 Dist_checkpoint_map_options, arg3 
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_map_all_cdist_377dbe7983f549bf(C.swig_type_944(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_map_all_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12070,7 +7555,7 @@ func Dist_checkpoint_map_all(arg1 int64, arg2 Dist_checkpoint_map_options, arg3 
 func Dist_checkpoint_num_metadata(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_377dbe7983f549bf(C.swig_type_946(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -12078,7 +7563,7 @@ func Dist_checkpoint_metadata_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_377dbe7983f549bf(C.swig_type_948(_swig_i_0), C.swig_type_949(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12089,7 +7574,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_377dbe7983f549bf(C.swig_type_951(_swig_i_0), *(*C.swig_type_952)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12101,31 +7586,9 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 
 func Dist_checkpoint_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_checkpoint_destroy_cdist_377dbe7983f549bf(C.swig_type_953(_swig_i_0))
+	C._wrap_dist_checkpoint_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
-type Dist_preemption_state int
-func _swig_getDIST_PREEMPTION_NONE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PREEMPTION_NONE_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_PREEMPTION_NONE int = _swig_getDIST_PREEMPTION_NONE()
-func _swig_getDIST_PREEMPTION_SAVED() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PREEMPTION_SAVED_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_PREEMPTION_SAVED int = _swig_getDIST_PREEMPTION_SAVED()
-func _swig_getDIST_PREEMPTION_OVER() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PREEMPTION_OVER_cdist_377dbe7983f549bf())
-	return swig_r
-}
-
-var DIST_PREEMPTION_OVER int = _swig_getDIST_PREEMPTION_OVER()
 type SwigcptrDist_preemption_options uintptr
 
 func (p SwigcptrDist_preemption_options) Swigcptr() uintptr {
@@ -12138,33 +7601,16 @@ func (p SwigcptrDist_preemption_options) SwigIsDist_preemption_options() {
 func (arg1 SwigcptrDist_preemption_options) SetPath(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_preemption_options_path_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_954)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_preemption_options_path_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
 }
 
-func (arg1 SwigcptrDist_preemption_options) GetPath() (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_preemption_options_path_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
-}
-
 func (arg1 SwigcptrDist_preemption_options) SetGrace_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_preemption_options_grace_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_956(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_preemption_options) GetGrace_ns() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_preemption_options_grace_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_preemption_options_grace_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func NewDist_preemption_options() (_swig_ret Dist_preemption_options) {
@@ -12182,7 +7628,7 @@ func (arg1 SwigcptrDist_preemption_options) Set_variables(arg2 []int64, arg3 int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_preemption_options_set_variables_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_958)(unsafe.Pointer(&_swig_i_1)), C.swig_type_959(_swig_i_2))
+	C._wrap_dist_preemption_options_set_variables_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -12192,9 +7638,7 @@ type Dist_preemption_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_preemption_options()
 	SetPath(arg2 string)
-	GetPath() (_swig_ret string)
 	SetGrace_ns(arg2 int64)
-	GetGrace_ns() (_swig_ret int64)
 	Set_variables(arg2 []int64, arg3 int64)
 }
 
@@ -12203,7 +7647,7 @@ func Dist_preemption_handler_create(arg1 int64, arg2 Dist_preemption_options, ar
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_preemption_handler_create_cdist_377dbe7983f549bf(C.swig_type_961(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_handler_create_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12216,12 +7660,12 @@ func Dist_preemption_handler_create(arg1 int64, arg2 Dist_preemption_options, ar
 
 func Dist_preemption_handler_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_handler_destroy_cdist_377dbe7983f549bf(C.swig_type_962(_swig_i_0))
+	C._wrap_dist_preemption_handler_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 func Dist_preemption_notify(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_notify_cdist_377dbe7983f549bf(C.swig_type_963(_swig_i_0))
+	C._wrap_dist_preemption_notify_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 func Dist_preemption_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
@@ -12229,7 +7673,7 @@ func Dist_preemption_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_preemption_run_cdist_377dbe7983f549bf(C.swig_type_965(_swig_i_0), C.swig_type_966(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_run_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12245,7 +7689,7 @@ func Dist_preemption_save_if_preempted(arg1 int64, arg2 int64, arg3 *int32) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_preemption_save_if_preempted_cdist_377dbe7983f549bf(C.swig_type_968(_swig_i_0), C.swig_type_969(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_save_if_preempted_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12258,13 +7702,13 @@ func Dist_preemption_save_if_preempted(arg1 int64, arg2 int64, arg3 *int32) (_sw
 
 func Dist_preemption_count_run(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_count_run_cdist_377dbe7983f549bf(C.swig_type_970(_swig_i_0))
+	C._wrap_dist_preemption_count_run_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 func Dist_preemption_total_run_calls(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_preemption_total_run_calls_cdist_377dbe7983f549bf(C.swig_type_972(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_preemption_total_run_calls_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -12283,24 +7727,10 @@ func (arg1 SwigcptrDist_rpc_server_options) SetNum_threads(arg2 int) {
 	C._wrap_dist_rpc_server_options_num_threads_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_rpc_server_options) GetNum_threads() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_rpc_server_options_num_threads_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_rpc_server_options) SetMax_queued(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_rpc_server_options_max_queued_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_rpc_server_options) GetMax_queued() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_rpc_server_options_max_queued_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func (arg1 SwigcptrDist_rpc_server_options) Count_memory() {
@@ -12323,9 +7753,7 @@ type Dist_rpc_server_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_rpc_server_options()
 	SetNum_threads(arg2 int)
-	GetNum_threads() (_swig_ret int)
 	SetMax_queued(arg2 int)
-	GetMax_queued() (_swig_ret int)
 	Count_memory()
 }
 
@@ -12340,7 +7768,7 @@ func Dist_rpc_server_create(arg1 *string, arg2 string, arg3 Dist_rpc_server_opti
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_rpc_server_create_cdist_377dbe7983f549bf(*(*C.swig_type_974)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_975)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_rpc_server_create_cdist_377dbe7983f549bf(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_0
@@ -12362,7 +7790,7 @@ func Dist_rpc_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_rpc_server_register_cdist_377dbe7983f549bf(C.swig_type_977(_swig_i_0), *(*C.swig_type_978)(unsafe.Pointer(&_swig_i_1)), C.swig_type_979(_swig_i_2))
+	swig_r_p := C._wrap_dist_rpc_server_register_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12379,7 +7807,7 @@ func Dist_rpc_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret er
 func Dist_rpc_server_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_start_cdist_377dbe7983f549bf(C.swig_type_981(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_start_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12393,7 +7821,7 @@ func Dist_rpc_server_start(arg1 int64) (_swig_ret error) {
 func Dist_rpc_server_address(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_address_cdist_377dbe7983f549bf(C.swig_type_983(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_address_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12403,7 +7831,7 @@ func Dist_rpc_server_address(arg1 int64) (_swig_ret string) {
 func Dist_rpc_server_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_destroy_cdist_377dbe7983f549bf(C.swig_type_985(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12426,14 +7854,7 @@ func (p SwigcptrDist_rpc_client_options) SwigIsDist_rpc_client_options() {
 func (arg1 SwigcptrDist_rpc_client_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_client_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_986(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_rpc_client_options) GetTimeout_ns() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_rpc_client_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_rpc_client_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_client_options) Count_memory() {
@@ -12456,7 +7877,6 @@ type Dist_rpc_client_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_rpc_client_options()
 	SetTimeout_ns(arg2 int64)
-	GetTimeout_ns() (_swig_ret int64)
 	Count_memory()
 }
 
@@ -12471,7 +7891,7 @@ func Dist_rpc_client_create(arg1 *string, arg2 string, arg3 Dist_rpc_client_opti
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_rpc_client_create_cdist_377dbe7983f549bf(*(*C.swig_type_989)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_990)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_rpc_client_create_cdist_377dbe7983f549bf(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_0
@@ -12490,7 +7910,7 @@ func Dist_rpc_client_create(arg1 *string, arg2 string, arg3 Dist_rpc_client_opti
 
 func Dist_rpc_client_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_rpc_client_destroy_cdist_377dbe7983f549bf(C.swig_type_991(_swig_i_0))
+	C._wrap_dist_rpc_client_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 type SwigcptrDist_rpc_call_options uintptr
@@ -12505,27 +7925,13 @@ func (p SwigcptrDist_rpc_call_options) SwigIsDist_rpc_call_options() {
 func (arg1 SwigcptrDist_rpc_call_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_call_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_992(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_rpc_call_options) GetTimeout_ns() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_rpc_call_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_rpc_call_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_call_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_call_options_cancel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_994(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_rpc_call_options) GetCancel() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_rpc_call_options_cancel_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_rpc_call_options_cancel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func NewDist_rpc_call_options() (_swig_ret Dist_rpc_call_options) {
@@ -12543,9 +7949,7 @@ type Dist_rpc_call_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_rpc_call_options()
 	SetTimeout_ns(arg2 int64)
-	GetTimeout_ns() (_swig_ret int64)
 	SetCancel(arg2 int64)
-	GetCancel() (_swig_ret int64)
 }
 
 func Dist_rpc_call(arg1 int64, arg2 string, arg3 int64, arg4 Dist_rpc_call_options, arg5 *int64) (_swig_ret error) {
@@ -12555,7 +7959,7 @@ func Dist_rpc_call(arg1 int64, arg2 string, arg3 int64, arg4 Dist_rpc_call_optio
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_rpc_call_cdist_377dbe7983f549bf(C.swig_type_997(_swig_i_0), *(*C.swig_type_998)(unsafe.Pointer(&_swig_i_1)), C.swig_type_999(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_rpc_call_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12576,7 +7980,7 @@ func Dist_rpc_begin(arg1 int64, arg2 string, arg3 int64, arg4 Dist_rpc_call_opti
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_rpc_begin_cdist_377dbe7983f549bf(C.swig_type_1001(_swig_i_0), *(*C.swig_type_1002)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1003(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_rpc_begin_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12595,7 +7999,7 @@ func Dist_rpc_client_methods(arg1 int64, arg2 Dist_rpc_call_options, arg3 *int64
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_rpc_client_methods_cdist_377dbe7983f549bf(C.swig_type_1005(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_rpc_client_methods_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12611,7 +8015,7 @@ func Dist_remote_value_get(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_remote_value_get_cdist_377dbe7983f549bf(C.swig_type_1007(_swig_i_0), C.swig_type_1008(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_remote_value_get_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12625,25 +8029,25 @@ func Dist_remote_value_get(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 func Dist_remote_value_ready(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_remote_value_ready_cdist_377dbe7983f549bf(C.swig_type_1009(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_remote_value_ready_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_remote_value_cancel(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_remote_value_cancel_cdist_377dbe7983f549bf(C.swig_type_1010(_swig_i_0))
+	C._wrap_dist_remote_value_cancel_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 func Dist_remote_value_retain(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_remote_value_retain_cdist_377dbe7983f549bf(C.swig_type_1012(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_remote_value_retain_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_remote_value_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_remote_value_release_cdist_377dbe7983f549bf(C.swig_type_1013(_swig_i_0))
+	C._wrap_dist_remote_value_release_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 type SwigcptrDist_server_options uintptr
@@ -12661,56 +8065,25 @@ func (arg1 SwigcptrDist_server_options) SetNum_threads(arg2 int) {
 	C._wrap_dist_server_options_num_threads_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_server_options) GetNum_threads() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_server_options_num_threads_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_server_options) SetBind_address(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_bind_address_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1014)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_server_options_bind_address_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
 }
 
-func (arg1 SwigcptrDist_server_options) GetBind_address() (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_options_bind_address_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
-}
-
 func (arg1 SwigcptrDist_server_options) SetStart_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_start_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1016(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_server_options) GetStart_timeout_ns() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_server_options_start_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_server_options_start_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_server_options) SetMax_message_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_max_message_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1018(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_server_options) GetMax_message_bytes() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_server_options_max_message_bytes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_server_options_max_message_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_server_options) Count_memory() {
@@ -12733,13 +8106,9 @@ type Dist_server_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_server_options()
 	SetNum_threads(arg2 int)
-	GetNum_threads() (_swig_ret int)
 	SetBind_address(arg2 string)
-	GetBind_address() (_swig_ret string)
 	SetStart_timeout_ns(arg2 int64)
-	GetStart_timeout_ns() (_swig_ret int64)
 	SetMax_message_bytes(arg2 int64)
-	GetMax_message_bytes() (_swig_ret int64)
 	Count_memory()
 }
 
@@ -12750,7 +8119,7 @@ func Dist_server_create(arg1 int64, arg2 string, arg3 int, arg4 Dist_server_opti
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_server_create_cdist_377dbe7983f549bf(C.swig_type_1021(_swig_i_0), *(*C.swig_type_1022)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_server_create_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12784,7 +8153,7 @@ func Dist_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_register_cdist_377dbe7983f549bf(C.swig_type_1025(_swig_i_0), *(*C.swig_type_1026)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1027(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_register_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12803,7 +8172,7 @@ func Dist_server_register_update(arg1 int64, arg2 string, arg3 int64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_register_update_cdist_377dbe7983f549bf(C.swig_type_1029(_swig_i_0), *(*C.swig_type_1030)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1031(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_register_update_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12820,7 +8189,7 @@ func Dist_server_register_update(arg1 int64, arg2 string, arg3 int64) (_swig_ret
 func Dist_server_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_start_cdist_377dbe7983f549bf(C.swig_type_1033(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_start_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12834,7 +8203,7 @@ func Dist_server_start(arg1 int64) (_swig_ret error) {
 func Dist_server_target(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_target_cdist_377dbe7983f549bf(C.swig_type_1035(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_target_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12846,7 +8215,7 @@ func Dist_server_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_join_cdist_377dbe7983f549bf(C.swig_type_1037(_swig_i_0), C.swig_type_1038(_swig_i_1), C.swig_type_1039(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_join_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12859,13 +8228,13 @@ func Dist_server_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 
 func Dist_server_stop(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_server_stop_cdist_377dbe7983f549bf(C.swig_type_1040(_swig_i_0))
+	C._wrap_dist_server_stop_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 func Dist_server_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_destroy_cdist_377dbe7983f549bf(C.swig_type_1042(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12879,7 +8248,7 @@ func Dist_server_destroy(arg1 int64) (_swig_ret error) {
 func Dist_closure_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_closure_name_cdist_377dbe7983f549bf(C.swig_type_1044(_swig_i_0))
+	swig_r_p := C._wrap_dist_closure_name_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12889,21 +8258,21 @@ func Dist_closure_name(arg1 int64) (_swig_ret string) {
 func Dist_closure_id(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_closure_id_cdist_377dbe7983f549bf(C.swig_type_1046(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_closure_id_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_closure_worker(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_closure_worker_cdist_377dbe7983f549bf(C.swig_type_1047(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_closure_worker_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_closure_cancel(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_closure_cancel_cdist_377dbe7983f549bf(C.swig_type_1049(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_closure_cancel_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -12916,7 +8285,7 @@ func Dist_closure_read(arg1 int64, arg2 []string, arg3 int64, arg4 []int64) (_sw
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_read_cdist_377dbe7983f549bf(C.swig_type_1051(_swig_i_0), *(*C.swig_type_1052)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1053(_swig_i_2), *(*C.swig_type_1054)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_dist_closure_read_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -12939,7 +8308,7 @@ func Dist_closure_read_rows(arg1 int64, arg2 string, arg3 int64, arg4 *int64) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_read_rows_cdist_377dbe7983f549bf(C.swig_type_1056(_swig_i_0), *(*C.swig_type_1057)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1058(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_read_rows_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12959,7 +8328,7 @@ func Dist_closure_assign(arg1 int64, arg2 string, arg3 int, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_assign_cdist_377dbe7983f549bf(C.swig_type_1060(_swig_i_0), *(*C.swig_type_1061)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1062(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_assign_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12979,7 +8348,7 @@ func Dist_closure_scatter(arg1 int64, arg2 string, arg3 int, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_scatter_cdist_377dbe7983f549bf(C.swig_type_1064(_swig_i_0), *(*C.swig_type_1065)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1066(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_scatter_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13003,7 +8372,7 @@ func Dist_closure_update(arg1 int64, arg2 string, arg3 []string, arg4 int64, arg
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_closure_update_cdist_377dbe7983f549bf(C.swig_type_1068(_swig_i_0), *(*C.swig_type_1069)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1070)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1071(_swig_i_3), C.swig_type_1072(_swig_i_4))
+	swig_r_p := C._wrap_dist_closure_update_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.longlong(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13025,7 +8394,7 @@ func Dist_closure_per_worker(arg1 int64, arg2 string, arg3 *int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_closure_per_worker_cdist_377dbe7983f549bf(C.swig_type_1074(_swig_i_0), *(*C.swig_type_1075)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_closure_per_worker_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13054,24 +8423,10 @@ func (arg1 SwigcptrDist_coordinator_options) SetMax_queued(arg2 int) {
 	C._wrap_dist_coordinator_options_max_queued_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_coordinator_options) GetMax_queued() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_coordinator_options_max_queued_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_coordinator_options) SetClosures_per_worker(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_dist_coordinator_options_closures_per_worker_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_coordinator_options) GetClosures_per_worker() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_coordinator_options_closures_per_worker_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_options) SetMax_losses(arg2 int) {
@@ -13080,37 +8435,16 @@ func (arg1 SwigcptrDist_coordinator_options) SetMax_losses(arg2 int) {
 	C._wrap_dist_coordinator_options_max_losses_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_coordinator_options) GetMax_losses() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_coordinator_options_max_losses_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_coordinator_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1076(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_coordinator_options) GetTimeout_ns() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_coordinator_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) SetMax_message_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_max_message_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1078(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_coordinator_options) GetMax_message_bytes() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_options_max_message_bytes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_coordinator_options_max_message_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func NewDist_coordinator_options() (_swig_ret Dist_coordinator_options) {
@@ -13127,22 +8461,17 @@ func DeleteDist_coordinator_options(arg1 Dist_coordinator_options) {
 func (arg1 SwigcptrDist_coordinator_options) Set_partitioner(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_set_partitioner_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1080(_swig_i_1))
+	C._wrap_dist_coordinator_options_set_partitioner_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 type Dist_coordinator_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_coordinator_options()
 	SetMax_queued(arg2 int)
-	GetMax_queued() (_swig_ret int)
 	SetClosures_per_worker(arg2 int)
-	GetClosures_per_worker() (_swig_ret int)
 	SetMax_losses(arg2 int)
-	GetMax_losses() (_swig_ret int)
 	SetTimeout_ns(arg2 int64)
-	GetTimeout_ns() (_swig_ret int64)
 	SetMax_message_bytes(arg2 int64)
-	GetMax_message_bytes() (_swig_ret int64)
 	Set_partitioner(arg2 int64)
 }
 
@@ -13151,7 +8480,7 @@ func Dist_coordinator_create(arg1 int64, arg2 Dist_coordinator_options, arg3 *in
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_create_cdist_377dbe7983f549bf(C.swig_type_1082(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_create_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13164,7 +8493,7 @@ func Dist_coordinator_create(arg1 int64, arg2 Dist_coordinator_options, arg3 *in
 
 func Dist_coordinator_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_coordinator_destroy_cdist_377dbe7983f549bf(C.swig_type_1083(_swig_i_0))
+	C._wrap_dist_coordinator_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 type SwigcptrDist_ps_variable_options uintptr
@@ -13182,30 +8511,13 @@ func (arg1 SwigcptrDist_ps_variable_options) SetMax_staleness(arg2 int) {
 	C._wrap_dist_ps_variable_options_max_staleness_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_ps_variable_options) GetMax_staleness() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_ps_variable_options_max_staleness_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_ps_variable_options) SetColocate_with(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_ps_variable_options_colocate_with_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1084)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_ps_variable_options_colocate_with_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
-}
-
-func (arg1 SwigcptrDist_ps_variable_options) GetColocate_with() (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_ps_variable_options_colocate_with_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
 }
 
 func NewDist_ps_variable_options() (_swig_ret Dist_ps_variable_options) {
@@ -13223,7 +8535,7 @@ func (arg1 SwigcptrDist_ps_variable_options) Set_partitions(arg2 []int64, arg3 i
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_ps_variable_options_set_partitions_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1086)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1087(_swig_i_2))
+	C._wrap_dist_ps_variable_options_set_partitions_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -13233,9 +8545,7 @@ type Dist_ps_variable_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_ps_variable_options()
 	SetMax_staleness(arg2 int)
-	GetMax_staleness() (_swig_ret int)
 	SetColocate_with(arg2 string)
-	GetColocate_with() (_swig_ret string)
 	Set_partitions(arg2 []int64, arg3 int64)
 }
 
@@ -13245,7 +8555,7 @@ func Dist_coordinator_create_variable(arg1 int64, arg2 string, arg3 []int64, arg
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
-	swig_r_p := C._wrap_dist_coordinator_create_variable_cdist_377dbe7983f549bf(C.swig_type_1089(_swig_i_0), *(*C.swig_type_1090)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1091)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_create_variable_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13265,7 +8575,7 @@ func Dist_coordinator_create_variable(arg1 int64, arg2 string, arg3 []int64, arg
 func Dist_coordinator_num_variables(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_num_variables_cdist_377dbe7983f549bf(C.swig_type_1093(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_num_variables_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -13273,7 +8583,7 @@ func Dist_coordinator_variable_name(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_variable_name_cdist_377dbe7983f549bf(C.swig_type_1095(_swig_i_0), C.swig_type_1096(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_variable_name_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -13286,7 +8596,7 @@ func Dist_coordinator_variable_spec(arg1 int64, arg2 string, arg3 []int64, arg4 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_variable_spec_cdist_377dbe7983f549bf(C.swig_type_1098(_swig_i_0), *(*C.swig_type_1099)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1100)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_variable_spec_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13311,7 +8621,7 @@ func Dist_coordinator_variable_part(arg1 int64, arg2 string, arg3 int64, arg4 *s
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_coordinator_variable_part_cdist_377dbe7983f549bf(C.swig_type_1102(_swig_i_0), *(*C.swig_type_1103)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1104(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_coordinator_variable_part_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -13339,7 +8649,7 @@ func Dist_coordinator_read(arg1 int64, arg2 []string, arg3 int64, arg4 []int64) 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_read_cdist_377dbe7983f549bf(C.swig_type_1106(_swig_i_0), *(*C.swig_type_1107)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1108(_swig_i_2), *(*C.swig_type_1109)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_dist_coordinator_read_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -13362,7 +8672,7 @@ func Dist_coordinator_read_rows(arg1 int64, arg2 string, arg3 int64, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_read_rows_cdist_377dbe7983f549bf(C.swig_type_1111(_swig_i_0), *(*C.swig_type_1112)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1113(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_read_rows_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13382,7 +8692,7 @@ func Dist_coordinator_assign(arg1 int64, arg2 string, arg3 int, arg4 int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_assign_cdist_377dbe7983f549bf(C.swig_type_1115(_swig_i_0), *(*C.swig_type_1116)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1117(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_assign_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13402,7 +8712,7 @@ func Dist_coordinator_scatter(arg1 int64, arg2 string, arg3 int, arg4 int64) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_scatter_cdist_377dbe7983f549bf(C.swig_type_1119(_swig_i_0), *(*C.swig_type_1120)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1121(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_scatter_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13426,7 +8736,7 @@ func Dist_coordinator_update(arg1 int64, arg2 string, arg3 []string, arg4 int64,
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_coordinator_update_cdist_377dbe7983f549bf(C.swig_type_1123(_swig_i_0), *(*C.swig_type_1124)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1125)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1126(_swig_i_3), C.swig_type_1127(_swig_i_4))
+	swig_r_p := C._wrap_dist_coordinator_update_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.longlong(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13447,7 +8757,7 @@ func Dist_coordinator_save(arg1 int64, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_save_cdist_377dbe7983f549bf(C.swig_type_1129(_swig_i_0), *(*C.swig_type_1130)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_coordinator_save_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13466,7 +8776,7 @@ func Dist_coordinator_restore(arg1 int64, arg2 string, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_restore_cdist_377dbe7983f549bf(C.swig_type_1132(_swig_i_0), *(*C.swig_type_1133)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_restore_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13492,27 +8802,13 @@ func (p SwigcptrDist_schedule_options) SwigIsDist_schedule_options() {
 func (arg1 SwigcptrDist_schedule_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_schedule_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1134(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_schedule_options) GetTimeout_ns() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_schedule_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_schedule_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_schedule_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_schedule_options_cancel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1136(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_schedule_options) GetCancel() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_schedule_options_cancel_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_schedule_options_cancel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func NewDist_schedule_options() (_swig_ret Dist_schedule_options) {
@@ -13530,9 +8826,7 @@ type Dist_schedule_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_schedule_options()
 	SetTimeout_ns(arg2 int64)
-	GetTimeout_ns() (_swig_ret int64)
 	SetCancel(arg2 int64)
-	GetCancel() (_swig_ret int64)
 }
 
 func Dist_coordinator_schedule(arg1 int64, arg2 string, arg3 int64, arg4 Dist_schedule_options, arg5 *int64) (_swig_ret error) {
@@ -13542,7 +8836,7 @@ func Dist_coordinator_schedule(arg1 int64, arg2 string, arg3 int64, arg4 Dist_sc
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_coordinator_schedule_cdist_377dbe7983f549bf(C.swig_type_1139(_swig_i_0), *(*C.swig_type_1140)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1141(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_coordinator_schedule_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13561,7 +8855,7 @@ func Dist_coordinator_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_join_cdist_377dbe7983f549bf(C.swig_type_1143(_swig_i_0), C.swig_type_1144(_swig_i_1), C.swig_type_1145(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_join_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13576,7 +8870,7 @@ func Dist_coordinator_done(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_done_cdist_377dbe7983f549bf(C.swig_type_1147(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_done_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13593,7 +8887,7 @@ func Dist_coordinator_create_per_worker(arg1 int64, arg2 string, arg3 string, ar
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_create_per_worker_cdist_377dbe7983f549bf(C.swig_type_1149(_swig_i_0), *(*C.swig_type_1150)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1151)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1152(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_create_per_worker_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13619,23 +8913,11 @@ func (p SwigcptrDist_coordinator_stats) Swigcptr() uintptr {
 func (p SwigcptrDist_coordinator_stats) SwigIsDist_coordinator_stats() {
 }
 
-func (arg1 SwigcptrDist_coordinator_stats) SetNum_ps(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_num_ps_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_coordinator_stats) GetNum_ps() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	swig_r = (int)(C._wrap_dist_coordinator_stats_num_ps_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
-}
-
-func (arg1 SwigcptrDist_coordinator_stats) SetNum_workers(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_num_workers_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetNum_workers() (_swig_ret int) {
@@ -13645,23 +8927,11 @@ func (arg1 SwigcptrDist_coordinator_stats) GetNum_workers() (_swig_ret int) {
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_coordinator_stats) SetWorkers_up(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_workers_up_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_coordinator_stats) GetWorkers_up() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	swig_r = (int)(C._wrap_dist_coordinator_stats_workers_up_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
-}
-
-func (arg1 SwigcptrDist_coordinator_stats) SetQueued(arg2 int64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_queued_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1153(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetQueued() (_swig_ret int64) {
@@ -13671,23 +8941,11 @@ func (arg1 SwigcptrDist_coordinator_stats) GetQueued() (_swig_ret int64) {
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_coordinator_stats) SetIn_flight(arg2 int64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_in_flight_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1155(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_coordinator_stats) GetIn_flight() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	swig_r = (int64)(C._wrap_dist_coordinator_stats_in_flight_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
-}
-
-func (arg1 SwigcptrDist_coordinator_stats) SetScheduled(arg2 int64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_scheduled_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1157(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetScheduled() (_swig_ret int64) {
@@ -13697,23 +8955,11 @@ func (arg1 SwigcptrDist_coordinator_stats) GetScheduled() (_swig_ret int64) {
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_coordinator_stats) SetCompleted(arg2 int64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_completed_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1159(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_coordinator_stats) GetCompleted() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	swig_r = (int64)(C._wrap_dist_coordinator_stats_completed_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
-}
-
-func (arg1 SwigcptrDist_coordinator_stats) SetFailed(arg2 int64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_failed_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1161(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetFailed() (_swig_ret int64) {
@@ -13723,23 +8969,11 @@ func (arg1 SwigcptrDist_coordinator_stats) GetFailed() (_swig_ret int64) {
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_coordinator_stats) SetCancelled(arg2 int64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_cancelled_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1163(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_coordinator_stats) GetCancelled() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	swig_r = (int64)(C._wrap_dist_coordinator_stats_cancelled_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
-}
-
-func (arg1 SwigcptrDist_coordinator_stats) SetLosses(arg2 int64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_losses_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1165(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetLosses() (_swig_ret int64) {
@@ -13749,12 +8983,6 @@ func (arg1 SwigcptrDist_coordinator_stats) GetLosses() (_swig_ret int64) {
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_coordinator_stats) SetMark(arg2 int64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_mark_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1167(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_coordinator_stats) GetMark() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
@@ -13762,23 +8990,11 @@ func (arg1 SwigcptrDist_coordinator_stats) GetMark() (_swig_ret int64) {
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_coordinator_stats) SetBytes_sent(arg2 uint64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_bytes_sent_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1169(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_coordinator_stats) GetBytes_sent() (_swig_ret uint64) {
 	var swig_r uint64
 	_swig_i_0 := arg1
 	swig_r = (uint64)(C._wrap_dist_coordinator_stats_bytes_sent_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
-}
-
-func (arg1 SwigcptrDist_coordinator_stats) SetBytes_received(arg2 uint64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_bytes_received_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1171(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetBytes_received() (_swig_ret uint64) {
@@ -13802,31 +9018,18 @@ func DeleteDist_coordinator_stats(arg1 Dist_coordinator_stats) {
 type Dist_coordinator_stats interface {
 	Swigcptr() uintptr
 	SwigIsDist_coordinator_stats()
-	SetNum_ps(arg2 int)
 	GetNum_ps() (_swig_ret int)
-	SetNum_workers(arg2 int)
 	GetNum_workers() (_swig_ret int)
-	SetWorkers_up(arg2 int)
 	GetWorkers_up() (_swig_ret int)
-	SetQueued(arg2 int64)
 	GetQueued() (_swig_ret int64)
-	SetIn_flight(arg2 int64)
 	GetIn_flight() (_swig_ret int64)
-	SetScheduled(arg2 int64)
 	GetScheduled() (_swig_ret int64)
-	SetCompleted(arg2 int64)
 	GetCompleted() (_swig_ret int64)
-	SetFailed(arg2 int64)
 	GetFailed() (_swig_ret int64)
-	SetCancelled(arg2 int64)
 	GetCancelled() (_swig_ret int64)
-	SetLosses(arg2 int64)
 	GetLosses() (_swig_ret int64)
-	SetMark(arg2 int64)
 	GetMark() (_swig_ret int64)
-	SetBytes_sent(arg2 uint64)
 	GetBytes_sent() (_swig_ret uint64)
-	SetBytes_received(arg2 uint64)
 	GetBytes_received() (_swig_ret uint64)
 }
 
@@ -13834,7 +9037,7 @@ func Dist_coordinator_query(arg1 int64, arg2 Dist_coordinator_stats) (_swig_ret 
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_coordinator_query_cdist_377dbe7983f549bf(C.swig_type_1174(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_query_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13843,26 +9046,6 @@ func Dist_coordinator_query(arg1 int64, arg2 Dist_coordinator_stats) (_swig_ret 
 	}
 
 	return swig_r_1
-}
-
-type SwigcptrDist_topology_options uintptr
-
-func (p SwigcptrDist_topology_options) Swigcptr() uintptr {
-	return (uintptr)(p)
-}
-
-func (p SwigcptrDist_topology_options) SwigIsDist_topology_options() {
-}
-
-func NewDist_topology_options() (_swig_ret Dist_topology_options) {
-	var swig_r Dist_topology_options
-	swig_r = (Dist_topology_options)(SwigcptrDist_topology_options(C._wrap_new_dist_topology_options_cdist_377dbe7983f549bf()))
-	return swig_r
-}
-
-func DeleteDist_topology_options(arg1 Dist_topology_options) {
-	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_topology_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_topology_options interface {
@@ -13879,7 +9062,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_topology_create_cdist_377dbe7983f549bf(*(*C.swig_type_1176)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1177(_swig_i_1), *(*C.swig_type_1178)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_topology_create_cdist_377dbe7983f549bf(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -13898,7 +9081,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 
 func Dist_topology_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_topology_destroy_cdist_377dbe7983f549bf(C.swig_type_1179(_swig_i_0))
+	C._wrap_dist_topology_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 int64, arg5 int, arg6 int, arg7 *int64) (_swig_ret error) {
@@ -13910,7 +9093,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_device_assignment_build_cdist_377dbe7983f549bf(C.swig_type_1181(_swig_i_0), *(*C.swig_type_1182)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1183)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1184(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_device_assignment_build_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13929,7 +9112,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 
 func Dist_device_assignment_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_device_assignment_destroy_cdist_377dbe7983f549bf(C.swig_type_1185(_swig_i_0))
+	C._wrap_dist_device_assignment_destroy_cdist_377dbe7983f549bf(C.longlong(_swig_i_0))
 }
 
 func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret error) {
@@ -13950,28 +9133,28 @@ func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret
 func Dist_topology_mesh_rank(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_377dbe7983f549bf(C.swig_type_1187(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_tasks(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_377dbe7983f549bf(C.swig_type_1188(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_devices_per_task(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_377dbe7983f549bf(C.swig_type_1189(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_missing_devices(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_377dbe7983f549bf(C.swig_type_1191(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -13980,7 +9163,7 @@ func Dist_topology_task_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_task_at_cdist_377dbe7983f549bf(C.swig_type_1193(_swig_i_0), *(*C.swig_type_1194)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_task_at_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13999,7 +9182,7 @@ func Dist_topology_device_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_device_at_cdist_377dbe7983f549bf(C.swig_type_1196(_swig_i_0), *(*C.swig_type_1197)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_device_at_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14018,7 +9201,7 @@ func Dist_topology_cpu_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_377dbe7983f549bf(C.swig_type_1199(_swig_i_0), *(*C.swig_type_1200)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14039,7 +9222,7 @@ func Dist_topology_device_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_377dbe7983f549bf(C.swig_type_1202(_swig_i_0), *(*C.swig_type_1203)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1204)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1205)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1206(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14066,7 +9249,7 @@ func Dist_topology_host_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []by
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_377dbe7983f549bf(C.swig_type_1208(_swig_i_0), *(*C.swig_type_1209)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1210)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1211)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1212(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14094,7 +9277,7 @@ func Dist_device_assignment_create(arg1 int64, arg2 []int32, arg3 int, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_create_cdist_377dbe7983f549bf(C.swig_type_1214(_swig_i_0), *(*C.swig_type_1215)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_1216(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_create_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.longlong(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14112,7 +9295,7 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_377dbe7983f549bf(C.swig_type_1218(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14126,21 +9309,21 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 func Dist_device_assignment_topology(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_377dbe7983f549bf(C.swig_type_1220(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_377dbe7983f549bf(C.swig_type_1221(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_377dbe7983f549bf(C.swig_type_1222(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -14150,7 +9333,7 @@ func Dist_device_assignment_device(arg1 int64, arg2 int, arg3 int, arg4 *int32) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_assignment_device_cdist_377dbe7983f549bf(C.swig_type_1224(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_assignment_device_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14169,7 +9352,7 @@ func Dist_device_assignment_device_name(arg1 int64, arg2 int, arg3 int, arg4 str
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_377dbe7983f549bf(C.swig_type_1226(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1227)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1228)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1229(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._gostring_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -14194,7 +9377,7 @@ func Dist_device_assignment_host_name(arg1 int64, arg2 int, arg3 int, arg4 strin
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_377dbe7983f549bf(C.swig_type_1231(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1232)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1233)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1234(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._gostring_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -14300,7 +9483,7 @@ func (arg1 SwigcptrDist_partition) Set_shape(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_shape_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1235)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1236(_swig_i_2))
+	C._wrap_dist_partition_set_shape_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14310,7 +9493,7 @@ func (arg1 SwigcptrDist_partition) Set_dimensions(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_dimensions_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1237)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1238(_swig_i_2))
+	C._wrap_dist_partition_set_dimensions_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14362,13 +9545,6 @@ func (arg1 SwigcptrDist_split_options) SetUneven(arg2 int) {
 	C._wrap_dist_split_options_uneven_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_split_options) GetUneven() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_split_options_uneven_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func NewDist_split_options() (_swig_ret Dist_split_options) {
 	var swig_r Dist_split_options
 	swig_r = (Dist_split_options)(SwigcptrDist_split_options(C._wrap_new_dist_split_options_cdist_377dbe7983f549bf()))
@@ -14384,7 +9560,6 @@ type Dist_split_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_split_options()
 	SetUneven(arg2 int)
-	GetUneven() (_swig_ret int)
 }
 
 func Dist_assign_to_logical_device(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_swig_ret error) {
@@ -14393,7 +9568,7 @@ func Dist_assign_to_logical_device(arg1 int64, arg2 int64, arg3 int, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_377dbe7983f549bf(C.swig_type_1241(_swig_i_0), C.swig_type_1242(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14409,7 +9584,7 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_377dbe7983f549bf(C.swig_type_1244(_swig_i_0), C.swig_type_1245(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14423,14 +9598,14 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 func Dist_strategy_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_377dbe7983f549bf(C.swig_type_1246(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_strategy_device_assignment(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_377dbe7983f549bf(C.swig_type_1248(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -14438,7 +9613,7 @@ func Dist_value_partition(arg1 int64, arg2 Dist_partition) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_partition_cdist_377dbe7983f549bf(C.swig_type_1250(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_partition_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14461,27 +9636,13 @@ func (p SwigcptrDist_devices_options) SwigIsDist_devices_options() {
 func (arg1 SwigcptrDist_devices_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1251(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_devices_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_devices_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_cancel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1253(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_devices_options) GetCancel() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_devices_options_cancel_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
+	C._wrap_dist_devices_options_cancel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func NewDist_devices_options() (_swig_ret Dist_devices_options) {
@@ -14505,9 +9666,7 @@ type Dist_devices_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_devices_options()
 	SetTimeout_ns(arg2 int64)
-	GetTimeout_ns() (_swig_ret int64)
 	SetCancel(arg2 int64)
-	GetCancel() (_swig_ret int64)
 	Add_result(arg2 Dist_partition)
 }
 
@@ -14519,7 +9678,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_on_devices_cdist_377dbe7983f549bf(C.swig_type_1256(_swig_i_0), C.swig_type_1257(_swig_i_1), C.swig_type_1258(_swig_i_2), C.swig_type_1259(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_on_devices_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14533,7 +9692,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 func Dist_device_replica(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_replica_cdist_377dbe7983f549bf(C.swig_type_1260(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_replica_cdist_377dbe7983f549bf(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -14543,7 +9702,7 @@ func Dist_device_axis(arg1 int64, arg2 string, arg3 *int32, arg4 *int32) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_axis_cdist_377dbe7983f549bf(C.swig_type_1262(_swig_i_0), *(*C.swig_type_1263)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_axis_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14562,7 +9721,7 @@ func Dist_device_axis_group(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_device_axis_group_cdist_377dbe7983f549bf(C.swig_type_1265(_swig_i_0), *(*C.swig_type_1266)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_device_axis_group_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14585,19 +9744,6 @@ func (p SwigcptrDist_halo) Swigcptr() uintptr {
 func (p SwigcptrDist_halo) SwigIsDist_halo() {
 }
 
-func (arg1 SwigcptrDist_halo) SetNdim(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_halo_ndim_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_halo) GetNdim() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_halo_ndim_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func NewDist_halo() (_swig_ret Dist_halo) {
 	var swig_r Dist_halo
 	swig_r = (Dist_halo)(SwigcptrDist_halo(C._wrap_new_dist_halo_cdist_377dbe7983f549bf()))
@@ -14613,7 +9759,7 @@ func (arg1 SwigcptrDist_halo) Set_parts(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_parts_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1267)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1268(_swig_i_2))
+	C._wrap_dist_halo_set_parts_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14623,7 +9769,7 @@ func (arg1 SwigcptrDist_halo) Set_low(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_low_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1269)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1270(_swig_i_2))
+	C._wrap_dist_halo_set_low_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14633,7 +9779,7 @@ func (arg1 SwigcptrDist_halo) Set_high(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_high_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1271)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1272(_swig_i_2))
+	C._wrap_dist_halo_set_high_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14643,7 +9789,7 @@ func (arg1 SwigcptrDist_halo) Set_edges(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_edges_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1273)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1274(_swig_i_2))
+	C._wrap_dist_halo_set_edges_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14652,8 +9798,6 @@ func (arg1 SwigcptrDist_halo) Set_edges(arg2 []int32, arg3 int64) {
 type Dist_halo interface {
 	Swigcptr() uintptr
 	SwigIsDist_halo()
-	SetNdim(arg2 int)
-	GetNdim() (_swig_ret int)
 	Set_parts(arg2 []int64, arg3 int64)
 	Set_low(arg2 []int64, arg3 int64)
 	Set_high(arg2 []int64, arg3 int64)
@@ -14667,7 +9811,7 @@ func Dist_halo_exchange(arg1 int64, arg2 []int64, arg3 Dist_halo, arg4 []int64, 
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_halo_exchange_cdist_377dbe7983f549bf(C.swig_type_1276(_swig_i_0), *(*C.swig_type_1277)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_1278)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_halo_exchange_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14692,7 +9836,7 @@ func Dist_reshard(arg1 int64, arg2 Dist_partition, arg3 Dist_partition, arg4 []i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reshard_cdist_377dbe7983f549bf(C.swig_type_1280(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_1281)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1282)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reshard_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -14731,7 +9875,7 @@ func Fail(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0), *(*C.swig_type_1284)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14742,7 +9886,7 @@ func Fail_as_told(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_as_told_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0), *(*C.swig_type_1285)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_as_told_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14754,7 +9898,7 @@ func Rpc_arguments(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_rpc_arguments_cdist_377dbe7983f549bf(*(*C.swig_type_1287)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1288(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_rpc_arguments_cdist_377dbe7983f549bf(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -14791,7 +9935,7 @@ func (arg1 SwigcptrText) Explain(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1291(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14806,7 +9950,7 @@ func (arg1 SwigcptrText) Explain_dataset(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_dataset_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1293(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_dataset_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14821,7 +9965,7 @@ func (arg1 SwigcptrText) Explain_topology(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_topology_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1295(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_topology_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14836,7 +9980,7 @@ func (arg1 SwigcptrText) Describe_value(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_value_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1297(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_value_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14851,7 +9995,7 @@ func (arg1 SwigcptrText) Describe_variable(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_variable_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1299(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_variable_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14866,7 +10010,7 @@ func (arg1 SwigcptrText) Write_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_trace_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1301(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_trace_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14881,7 +10025,7 @@ func (arg1 SwigcptrText) Write_coordinator_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_coordinator_trace_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1303(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_coordinator_trace_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14896,7 +10040,7 @@ func (arg1 SwigcptrText) Write_server_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_server_trace_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1305(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_server_trace_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14912,7 +10056,7 @@ func (arg1 SwigcptrText) Write_metrics(arg2 int64, arg3 string) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Text_write_metrics_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1307(_swig_i_1), *(*C.swig_type_1308)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_Text_write_metrics_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -14930,7 +10074,7 @@ func (arg1 SwigcptrText) Explain_cluster(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cluster_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1310(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cluster_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14945,7 +10089,7 @@ func (arg1 SwigcptrText) Expand_host_list(arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_expand_host_list_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1312)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_Text_expand_host_list_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -15000,7 +10144,7 @@ func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_read_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1314(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_read_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15022,7 +10166,7 @@ func (arg1 SwigcptrStragglers) Collective(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_collective_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1316(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_collective_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -15030,7 +10174,7 @@ func (arg1 SwigcptrStragglers) Group(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_group_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1317(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_group_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -15038,7 +10182,7 @@ func (arg1 SwigcptrStragglers) Replica(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_replica_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1318(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_replica_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -15046,7 +10190,7 @@ func (arg1 SwigcptrStragglers) Worker(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_worker_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1319(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_worker_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -15054,7 +10198,7 @@ func (arg1 SwigcptrStragglers) Rounds(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1321(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -15062,7 +10206,7 @@ func (arg1 SwigcptrStragglers) Times_last(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1323(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -15070,7 +10214,7 @@ func (arg1 SwigcptrStragglers) Mean_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1325(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -15078,7 +10222,7 @@ func (arg1 SwigcptrStragglers) Max_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1327(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -15086,7 +10230,7 @@ func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_tag_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1329(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_tag_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -15140,32 +10284,32 @@ func (arg1 SwigcptrNumbers) At(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Numbers_at_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1332(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Numbers_at_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
 func (arg1 SwigcptrNumbers) Topology_mesh_shape(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_mesh_shape_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1333(_swig_i_1))
+	C._wrap_Numbers_topology_mesh_shape_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_device_coordinates(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_device_coordinates_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1334(_swig_i_1))
+	C._wrap_Numbers_topology_device_coordinates_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_missing_devices(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_missing_devices_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1335(_swig_i_1))
+	C._wrap_Numbers_topology_missing_devices_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_core_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_device_assignment_core_assignment_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1336(_swig_i_1))
+	C._wrap_Numbers_device_assignment_core_assignment_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, arg4 int) (_swig_ret error) {
@@ -15174,7 +10318,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1338(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15191,7 +10335,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_lookup_replicas(arg2 int64, arg3 i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1340(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15236,7 +10380,7 @@ func (arg1 SwigcptrNumbers) Value_shard(arg2 int64, arg3 int, arg4 []int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_value_shard_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1343(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1344)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_Numbers_value_shard_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -15254,7 +10398,7 @@ func (arg1 SwigcptrNumbers) Device_coordinates(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1346(_swig_i_1))
+	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15302,7 +10446,7 @@ func Split_to_logical_devices(arg1 int64, arg2 int64, arg3 []int64, arg4 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_split_to_logical_devices_cdist_377dbe7983f549bf(C.swig_type_1348(_swig_i_0), C.swig_type_1349(_swig_i_1), *(*C.swig_type_1350)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1351(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_split_to_logical_devices_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -15320,7 +10464,7 @@ func Tensor_at(arg1 int64, arg2 int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_tensor_at_cdist_377dbe7983f549bf(C.swig_type_1352(_swig_i_0), C.swig_type_1353(_swig_i_1), *(*C.swig_type_1354)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_tensor_at_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -15330,7 +10474,7 @@ func Set_number_at(arg1 int64, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_set_number_at_cdist_377dbe7983f549bf(C.swig_type_1355(_swig_i_0), C.swig_type_1356(_swig_i_1), C.swig_type_1357(_swig_i_2))
+	C._wrap_set_number_at_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
 }
 
 type SwigcptrDestinations uintptr
@@ -15347,7 +10491,7 @@ func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Destinations_add_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1358(_swig_i_1), C.swig_type_1359(_swig_i_2), *(*C.swig_type_1360)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_Destinations_add_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), *(*C._gostring_)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -15387,7 +10531,7 @@ func Quick_all_reduce(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_all_reduce_cdist_377dbe7983f549bf(C.swig_type_1362(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1363)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1364(_swig_i_4), *(*C.swig_type_1365)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1366(_swig_i_6))
+	swig_r_p := C._wrap_quick_all_reduce_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), *(*C._gostring_)(unsafe.Pointer(&_swig_i_5)), C.longlong(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -15413,7 +10557,7 @@ func Quick_broadcast(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_broadcast_cdist_377dbe7983f549bf(C.swig_type_1368(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1369)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1370(_swig_i_4), *(*C.swig_type_1371)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1372(_swig_i_6))
+	swig_r_p := C._wrap_quick_broadcast_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), *(*C._gostring_)(unsafe.Pointer(&_swig_i_5)), C.longlong(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -15435,7 +10579,7 @@ func Run_until(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_run_until_cdist_377dbe7983f549bf(C.swig_type_1374(_swig_i_0), C.swig_type_1375(_swig_i_1), C.swig_type_1376(_swig_i_2))
+	swig_r_p := C._wrap_run_until_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15451,7 +10595,7 @@ func Quick_barrier(arg1 int64, arg2 string, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_quick_barrier_cdist_377dbe7983f549bf(C.swig_type_1378(_swig_i_0), *(*C.swig_type_1379)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1380(_swig_i_2))
+	swig_r_p := C._wrap_quick_barrier_cdist_377dbe7983f549bf(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -15465,21 +10609,8 @@ func Quick_barrier(arg1 int64, arg2 string, arg3 int64) (_swig_ret error) {
 	return swig_r_1
 }
 
-
-type SwigcptrDLManagedTensor uintptr
-type DLManagedTensor interface {
-	Swigcptr() uintptr;
-}
-func (p SwigcptrDLManagedTensor) Swigcptr() uintptr {
-	return uintptr(p)
-}
-
-type SwigcptrDist_allocator uintptr
 type Dist_allocator interface {
 	Swigcptr() uintptr;
-}
-func (p SwigcptrDist_allocator) Swigcptr() uintptr {
-	return uintptr(p)
 }
 
 type SwigcptrDist_destination uintptr
@@ -15489,8 +10620,6 @@ type Dist_destination interface {
 func (p SwigcptrDist_destination) Swigcptr() uintptr {
 	return uintptr(p)
 }
-
-
 
 var swigDirectorTrack struct {
 	sync.Mutex
@@ -15532,5 +10661,4 @@ func swigDirectorDelete(c int) {
 	}
 	delete(swigDirectorTrack.m, c)
 }
-
 

@@ -442,6 +442,13 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 }  // namespace dist_swig
 
 
+static _gostring_ dist_swig_report(dist_status status) {
+  if (status == DIST_OK) return _gostring_{nullptr, 0};
+  const std::string record = dist_swig_error(status);
+  return Swig_AllocateString(record.data(), record.size());
+}
+
+
 /** The report of a status that C code has just given on this thread; one without words gets some. */
 static dist_status told(int32_t status) {
   dist_error_info info = DIST_ERROR_INFO_INIT;
@@ -2225,1759 +2232,6 @@ void _wrap_Swig_free_cdist_377dbe7983f549bf(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_377dbe7983f549bf(intgo _swig_go_0) {
-  int arg1 ;
-  void *result = 0 ;
-  void *_swig_go_result;
-  
-  arg1 = (int)_swig_go_0; 
-  
-  result = (void *)Swig_malloc(arg1);
-  *(void **)&_swig_go_result = (void *)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_OK_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_OK;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_CANCELLED_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_CANCELLED;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_UNKNOWN_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_UNKNOWN;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_INVALID_ARGUMENT;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_DEADLINE_EXCEEDED;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_NOT_FOUND_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_NOT_FOUND;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ALREADY_EXISTS;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_PERMISSION_DENIED;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_RESOURCE_EXHAUSTED;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_FAILED_PRECONDITION;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_ABORTED_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ABORTED;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_OUT_OF_RANGE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_UNIMPLEMENTED;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_INTERNAL_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_INTERNAL;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_UNAVAILABLE_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_UNAVAILABLE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_DATA_LOSS_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_DATA_LOSS;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_F16_cdist_377dbe7983f549bf() {
-  dist_dtype result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_F16;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_BF16_cdist_377dbe7983f549bf() {
-  dist_dtype result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_BF16;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_F32_cdist_377dbe7983f549bf() {
-  dist_dtype result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_F32;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_F64_cdist_377dbe7983f549bf() {
-  dist_dtype result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_F64;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_I8_cdist_377dbe7983f549bf() {
-  dist_dtype result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_I8;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_U8_cdist_377dbe7983f549bf() {
-  dist_dtype result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_U8;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_I16_cdist_377dbe7983f549bf() {
-  dist_dtype result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_I16;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_U16_cdist_377dbe7983f549bf() {
-  dist_dtype result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_U16;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_I32_cdist_377dbe7983f549bf() {
-  dist_dtype result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_I32;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_U32_cdist_377dbe7983f549bf() {
-  dist_dtype result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_U32;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_I64_cdist_377dbe7983f549bf() {
-  dist_dtype result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_I64;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_U64_cdist_377dbe7983f549bf() {
-  dist_dtype result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_U64;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COMPLEX64_cdist_377dbe7983f549bf() {
-  dist_dtype result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COMPLEX64;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_BOOL_cdist_377dbe7983f549bf() {
-  dist_dtype result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_BOOL;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_REDUCE_SUM_cdist_377dbe7983f549bf() {
-  dist_reduce_op result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_REDUCE_SUM;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_REDUCE_MEAN_cdist_377dbe7983f549bf() {
-  dist_reduce_op result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_REDUCE_MEAN;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_REDUCE_MIN_cdist_377dbe7983f549bf() {
-  dist_reduce_op result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_REDUCE_MIN;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_REDUCE_MAX_cdist_377dbe7983f549bf() {
-  dist_reduce_op result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_REDUCE_MAX;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_REDUCE_PROD_cdist_377dbe7983f549bf() {
-  dist_reduce_op result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_REDUCE_PROD;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_REDUCE_USER_cdist_377dbe7983f549bf() {
-  dist_reduce_op result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_REDUCE_USER;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_377dbe7983f549bf() {
-  dist_collective result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COLLECTIVE_NONE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_377dbe7983f549bf() {
-  dist_collective result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COLLECTIVE_ALL_REDUCE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_377dbe7983f549bf() {
-  dist_collective result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COLLECTIVE_BROADCAST;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_377dbe7983f549bf() {
-  dist_collective result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COLLECTIVE_BARRIER;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_377dbe7983f549bf() {
-  dist_collective result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COLLECTIVE_MERGE_CALL;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_377dbe7983f549bf() {
-  dist_collective result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COLLECTIVE_RETURN;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_377dbe7983f549bf() {
-  dist_collective result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COLLECTIVE_REDUCE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_377dbe7983f549bf() {
-  dist_collective result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COLLECTIVE_REDUCE_SCATTER;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_377dbe7983f549bf() {
-  dist_collective result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COLLECTIVE_ALL_GATHER;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_377dbe7983f549bf() {
-  dist_collective result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COLLECTIVE_GATHER;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_377dbe7983f549bf() {
-  dist_collective result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COLLECTIVE_SCATTER;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_377dbe7983f549bf() {
-  dist_collective result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COLLECTIVE_ALL_TO_ALL;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_377dbe7983f549bf() {
-  dist_collective result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COLLECTIVE_SCAN;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_377dbe7983f549bf() {
-  dist_collective result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COLLECTIVE_PERMUTE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_377dbe7983f549bf() {
-  dist_collective result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COLLECTIVE_REDUCE_APPLY;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_377dbe7983f549bf() {
-  dist_collective result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COLLECTIVE_HALO_EXCHANGE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_377dbe7983f549bf() {
-  dist_collective result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COLLECTIVE_RESHARD;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_NUMERICS_DEFAULT_cdist_377dbe7983f549bf() {
-  dist_numerics result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_NUMERICS_DEFAULT;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_377dbe7983f549bf() {
-  dist_numerics result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_NUMERICS_ORDERED;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_377dbe7983f549bf() {
-  dist_numerics result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_NUMERICS_REPRODUCIBLE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_NUMERICS_TREE_cdist_377dbe7983f549bf() {
-  dist_numerics result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_NUMERICS_TREE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_377dbe7983f549bf() {
-  dist_scan_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SCAN_INCLUSIVE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_377dbe7983f549bf() {
-  dist_scan_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SCAN_EXCLUSIVE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_377dbe7983f549bf() {
-  dist_strategy_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_STRATEGY_MIRRORED;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_377dbe7983f549bf() {
-  dist_strategy_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_STRATEGY_ONE_DEVICE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_377dbe7983f549bf() {
-  dist_strategy_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_STRATEGY_DEFAULT;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_377dbe7983f549bf() {
-  dist_strategy_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_STRATEGY_CENTRAL_STORAGE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_STRATEGY_MESH_cdist_377dbe7983f549bf() {
-  dist_strategy_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_STRATEGY_MESH;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_377dbe7983f549bf() {
-  dist_strategy_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_377dbe7983f549bf() {
-  dist_strategy_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_STRATEGY_PARAMETER_SERVER;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_THREADS_CALLER_cdist_377dbe7983f549bf() {
-  dist_threads result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_THREADS_CALLER;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_377dbe7983f549bf() {
-  dist_threads result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_THREADS_LIBRARY;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_THREADS_HOST_cdist_377dbe7983f549bf() {
-  dist_threads result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_THREADS_HOST;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_TRANSPORT_AUTO_cdist_377dbe7983f549bf() {
-  dist_transport result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_TRANSPORT_AUTO;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_TRANSPORT_NONE_cdist_377dbe7983f549bf() {
-  dist_transport result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_TRANSPORT_NONE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_TRANSPORT_GRPC_cdist_377dbe7983f549bf() {
-  dist_transport result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_TRANSPORT_GRPC;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_TRANSPORT_GLOO_cdist_377dbe7983f549bf() {
-  dist_transport result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_TRANSPORT_GLOO;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_REFORM_EXPLICIT_cdist_377dbe7983f549bf() {
-  dist_reform result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_REFORM_EXPLICIT;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_377dbe7983f549bf() {
-  dist_reform result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_REFORM_AT_NEXT_RUN;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_377dbe7983f549bf() {
-  dist_placement result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_PLACEMENT_FREE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_377dbe7983f549bf() {
-  dist_placement result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_PLACEMENT_CORES;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_VALUE_TENSOR_cdist_377dbe7983f549bf() {
-  dist_value_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_VALUE_TENSOR;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_377dbe7983f549bf() {
-  dist_value_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_VALUE_PER_REPLICA;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_377dbe7983f549bf() {
-  dist_value_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_VALUE_MIRRORED;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_VALUE_LIST_cdist_377dbe7983f549bf() {
-  dist_value_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_VALUE_LIST;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_VALUE_DICT_cdist_377dbe7983f549bf() {
-  dist_value_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_VALUE_DICT;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_377dbe7983f549bf() {
-  dist_value_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_VALUE_VARIABLE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_VALUE_NONE_cdist_377dbe7983f549bf() {
-  dist_value_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_VALUE_NONE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_VALUE_TUPLE_cdist_377dbe7983f549bf() {
-  dist_value_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_VALUE_TUPLE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_VALUE_TEXT_cdist_377dbe7983f549bf() {
-  dist_value_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_VALUE_TEXT;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_VALUE_OBJECT_cdist_377dbe7983f549bf() {
-  dist_value_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_VALUE_OBJECT;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_377dbe7983f549bf() {
-  dist_value_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_VALUE_INDEXED_SLICES;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_VALUE_RAGGED_cdist_377dbe7983f549bf() {
-  dist_value_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_VALUE_RAGGED;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_VALUE_SPARSE_cdist_377dbe7983f549bf() {
-  dist_value_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_VALUE_SPARSE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_VALUE_SHARDED_cdist_377dbe7983f549bf() {
-  dist_value_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_VALUE_SHARDED;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_377dbe7983f549bf() {
-  dist_synchronization result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SYNCHRONIZATION_AUTO;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_377dbe7983f549bf() {
-  dist_synchronization result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SYNCHRONIZATION_NONE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_377dbe7983f549bf() {
-  dist_synchronization result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SYNCHRONIZATION_ON_WRITE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_377dbe7983f549bf() {
-  dist_synchronization result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SYNCHRONIZATION_ON_READ;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_377dbe7983f549bf() {
-  dist_aggregation result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_AGGREGATION_NONE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_377dbe7983f549bf() {
-  dist_aggregation result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_AGGREGATION_SUM;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_377dbe7983f549bf() {
-  dist_aggregation result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_AGGREGATION_MEAN;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_377dbe7983f549bf() {
-  dist_aggregation result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_AGGREGATION_ONLY_FIRST_REPLICA;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_ASSIGN_cdist_377dbe7983f549bf() {
-  dist_assign_op result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ASSIGN;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_ASSIGN_ADD_cdist_377dbe7983f549bf() {
-  dist_assign_op result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ASSIGN_ADD;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_ASSIGN_SUB_cdist_377dbe7983f549bf() {
-  dist_assign_op result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ASSIGN_SUB;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_377dbe7983f549bf() {
-  dist_input_mode result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_INPUT_PER_WORKER;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_377dbe7983f549bf() {
-  dist_input_mode result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_INPUT_PER_REPLICA;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SHARD_AUTO_cdist_377dbe7983f549bf() {
-  dist_shard_policy result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SHARD_AUTO;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SHARD_FILE_cdist_377dbe7983f549bf() {
-  dist_shard_policy result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SHARD_FILE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SHARD_DATA_cdist_377dbe7983f549bf() {
-  dist_shard_policy result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SHARD_DATA;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SHARD_HINT_cdist_377dbe7983f549bf() {
-  dist_shard_policy result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SHARD_HINT;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SHARD_OFF_cdist_377dbe7983f549bf() {
-  dist_shard_policy result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SHARD_OFF;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_377dbe7983f549bf() {
-  dist_device_order result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_DEVICE_ORDER_AUTO;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_377dbe7983f549bf() {
-  dist_device_order result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_DEVICE_ORDER_RING;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_377dbe7983f549bf() {
-  dist_device_order result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_DEVICE_ORDER_MESH;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_NO_TIMEOUT_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_NO_TIMEOUT;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_MAX_NDIM_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_MAX_NDIM;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_MAX_TAG_BYTES;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_MAX_MESH_POSITIONS;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_LOG_ERROR_cdist_377dbe7983f549bf() {
-  dist_log_level result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_LOG_ERROR;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_LOG_WARNING_cdist_377dbe7983f549bf() {
-  dist_log_level result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_LOG_WARNING;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_LOG_INFO_cdist_377dbe7983f549bf() {
-  dist_log_level result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_LOG_INFO;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SCATTER_ADD_cdist_377dbe7983f549bf() {
-  dist_scatter_op result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SCATTER_ADD;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SCATTER_SUB_cdist_377dbe7983f549bf() {
-  dist_scatter_op result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SCATTER_SUB;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_377dbe7983f549bf() {
-  dist_scatter_op result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SCATTER_UPDATE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SCATTER_MUL_cdist_377dbe7983f549bf() {
-  dist_scatter_op result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SCATTER_MUL;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SCATTER_DIV_cdist_377dbe7983f549bf() {
-  dist_scatter_op result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SCATTER_DIV;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SCATTER_MIN_cdist_377dbe7983f549bf() {
-  dist_scatter_op result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SCATTER_MIN;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SCATTER_MAX_cdist_377dbe7983f549bf() {
-  dist_scatter_op result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SCATTER_MAX;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_377dbe7983f549bf() {
-  dist_scatter_op result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SCATTER_BATCH_UPDATE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_377dbe7983f549bf() {
-  dist_cross_device_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_CROSS_DEVICE_DEFAULT;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_377dbe7983f549bf() {
-  dist_cross_device_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_377dbe7983f549bf() {
-  dist_cross_device_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_CROSS_DEVICE_HOST;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_METRIC_SUM_cdist_377dbe7983f549bf() {
-  dist_metric_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_METRIC_SUM;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_METRIC_MEAN_cdist_377dbe7983f549bf() {
-  dist_metric_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_METRIC_MEAN;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_377dbe7983f549bf() {
-  dist_metric_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_METRIC_ACCURACY;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_APPLY_SGD_cdist_377dbe7983f549bf() {
-  dist_apply_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_APPLY_SGD;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_377dbe7983f549bf() {
-  dist_apply_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_APPLY_CALLBACK;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_377dbe7983f549bf() {
-  dist_partition_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_PARTITION_SPLIT;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_377dbe7983f549bf() {
-  dist_partition_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_PARTITION_ASSIGN;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_377dbe7983f549bf() {
-  dist_partition_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_PARTITION_REPLICATE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_EDGE_ZERO_cdist_377dbe7983f549bf() {
-  dist_edge result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_EDGE_ZERO;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_EDGE_WRAP_cdist_377dbe7983f549bf() {
-  dist_edge result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_EDGE_WRAP;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_EDGE_CLAMP_cdist_377dbe7983f549bf() {
-  dist_edge result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_EDGE_CLAMP;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_EDGE_REFLECT_cdist_377dbe7983f549bf() {
-  dist_edge result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_EDGE_REFLECT;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_EDGE_NONE_cdist_377dbe7983f549bf() {
-  dist_edge result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_EDGE_NONE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_ENUM_STATUS_cdist_377dbe7983f549bf() {
-  dist_enum_domain result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ENUM_STATUS;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_ENUM_DTYPE_cdist_377dbe7983f549bf() {
-  dist_enum_domain result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ENUM_DTYPE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_377dbe7983f549bf() {
   dist_enum_domain result;
   intgo _swig_go_result;
@@ -3996,18 +2250,6 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_377dbe7983f549bf() {
   
   
   result = DIST_ENUM_VALUE_REDUCTION;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_377dbe7983f549bf() {
-  dist_enum_domain result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ENUM_COLLECTIVE;
   
   _swig_go_result = result; 
   return _swig_go_result;
@@ -4074,102 +2316,6 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_377dbe7983f549bf() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_TASK_UNSET;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_MAX_CLUSTER_TEXT_BYTES;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_MAX_CLUSTER_DEPTH;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_MAX_CLUSTER_JOBS;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_MAX_CLUSTER_TASKS;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_MAX_CLUSTER_MEMBERS;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_MAX_JOB_NAME_BYTES;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_MAX_ADDRESS_BYTES;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 _gostring_ _wrap_told_cdist_377dbe7983f549bf(intgo _swig_go_0) {
   int32_t arg1 ;
   dist_status result;
@@ -4178,15 +2324,7 @@ _gostring_ _wrap_told_cdist_377dbe7983f549bf(intgo _swig_go_0) {
   arg1 = (int32_t)_swig_go_0; 
   
   result = (dist_status)told(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -4212,573 +2350,6 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_377dbe7983f549bf(intg
   result = new SwigDirector_Callbacks(arg1);
   *(Callbacks **)&_swig_go_result = (Callbacks *)result; 
   return _swig_go_result;
-}
-
-
-void _wrap_DeleteDirectorCallbacks_cdist_377dbe7983f549bf(Callbacks *_swig_go_0) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  
-  delete arg1;
-  
-}
-
-
-void _wrap_delete_Callbacks_cdist_377dbe7983f549bf(Callbacks *_swig_go_0) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  
-  delete arg1;
-  
-}
-
-
-intgo _wrap_Callbacks_replica_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  int32_t arg4 ;
-  int32_t arg5 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  arg4 = (int32_t)_swig_go_3; 
-  arg5 = (int32_t)_swig_go_4; 
-  
-  result = (int32_t)(arg1)->replica(arg2,arg3,arg4,arg5);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-long long _wrap_Callbacks_values_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  int64_t arg4 ;
-  int64_t arg5 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  arg4 = (int64_t)_swig_go_3; 
-  arg5 = (int64_t)_swig_go_4; 
-  
-  result = (int64_t)(arg1)->values(arg2,arg3,arg4,arg5);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-long long _wrap_Callbacks_merge_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  int64_t arg4 ;
-  int64_t arg5 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  arg4 = (int64_t)_swig_go_3; 
-  arg5 = (int64_t)_swig_go_4; 
-  
-  result = (int64_t)(arg1)->merge(arg2,arg3,arg4,arg5);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-long long _wrap_Callbacks_update_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int32_t arg3 ;
-  char *arg4 = (char *) 0 ;
-  int64_t arg5 ;
-  int64_t arg6 ;
-  int64_t arg7 ;
-  std::string text4 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int32_t)_swig_go_2; 
-  
-  text4.assign(_swig_go_3.p, (size_t)_swig_go_3.n);
-  arg4 = text4.empty() ? nullptr : &text4[0];
-  
-  arg5 = (int64_t)_swig_go_4; 
-  arg6 = (int64_t)_swig_go_5; 
-  arg7 = (int64_t)_swig_go_6; 
-  
-  result = (int64_t)(arg1)->update(arg2,arg3,(char const *)arg4,arg5,arg6,arg7);
-  _swig_go_result = result; 
-  
-  return _swig_go_result;
-}
-
-
-long long _wrap_Callbacks_source_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  
-  result = (int64_t)(arg1)->source(arg2,arg3);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-long long _wrap_Callbacks_file_source_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  char *arg4 = (char *) 0 ;
-  int64_t arg5 ;
-  std::string text4 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  
-  text4.assign(_swig_go_3.p, (size_t)_swig_go_3.n);
-  arg4 = &text4[0];
-  
-  arg5 = (int64_t)_swig_go_4; 
-  
-  result = (int64_t)(arg1)->file_source(arg2,arg3,(char const *)arg4,arg5);
-  _swig_go_result = result; 
-  
-  return _swig_go_result;
-}
-
-
-long long _wrap_Callbacks_dataset_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int32_t arg3 ;
-  int32_t arg4 ;
-  int32_t arg5 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int32_t)_swig_go_2; 
-  arg4 = (int32_t)_swig_go_3; 
-  arg5 = (int32_t)_swig_go_4; 
-  
-  result = (int64_t)(arg1)->dataset(arg2,arg3,arg4,arg5);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-long long _wrap_Callbacks_dataset_reduce_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  int64_t arg4 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  arg4 = (int64_t)_swig_go_3; 
-  
-  result = (int64_t)(arg1)->dataset_reduce(arg2,arg3,arg4);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-long long _wrap_Callbacks_value_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int32_t arg3 ;
-  int32_t arg4 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int32_t)_swig_go_2; 
-  arg4 = (int32_t)_swig_go_3; 
-  
-  result = (int64_t)(arg1)->value(arg2,arg3,arg4);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-long long _wrap_Callbacks_initial_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  result = (int64_t)(arg1)->initial(arg2);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-long long _wrap_Callbacks_method_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  char *arg3 = (char *) 0 ;
-  int64_t arg4 ;
-  int64_t arg5 ;
-  int64_t arg6 ;
-  std::string text3 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  text3.assign(_swig_go_2.p, (size_t)_swig_go_2.n);
-  arg3 = &text3[0];
-  
-  arg4 = (int64_t)_swig_go_3; 
-  arg5 = (int64_t)_swig_go_4; 
-  arg6 = (int64_t)_swig_go_5; 
-  
-  result = (int64_t)(arg1)->method(arg2,(char const *)arg3,arg4,arg5,arg6);
-  _swig_go_result = result; 
-  
-  return _swig_go_result;
-}
-
-
-long long _wrap_Callbacks_closure_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  int64_t arg4 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  arg4 = (int64_t)_swig_go_3; 
-  
-  result = (int64_t)(arg1)->closure(arg2,arg3,arg4);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-long long _wrap_Callbacks_create_state_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  
-  result = (int64_t)(arg1)->create_state(arg2,arg3);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_Callbacks_destroy_state_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  
-  (arg1)->destroy_state(arg2,arg3);
-  
-}
-
-
-intgo _wrap_Callbacks_warm_up_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  
-  result = (int32_t)(arg1)->warm_up(arg2,arg3);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_Callbacks_step_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  int64_t arg4 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  arg4 = (int64_t)_swig_go_3; 
-  
-  result = (int32_t)(arg1)->step(arg2,arg3,arg4);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_Callbacks_update_variables_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  int64_t arg4 ;
-  int64_t arg5 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  arg4 = (int64_t)_swig_go_3; 
-  arg5 = (int64_t)_swig_go_4; 
-  
-  result = (int32_t)(arg1)->update_variables(arg2,arg3,arg4,arg5);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_Callbacks_partition_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  int64_t arg4 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  arg4 = (int64_t)_swig_go_3; 
-  
-  result = (int32_t)(arg1)->partition(arg2,arg3,arg4);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_Callbacks_loop_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  int64_t arg4 ;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  arg4 = (int64_t)_swig_go_3; 
-  
-  (arg1)->loop(arg2,arg3,arg4);
-  
-}
-
-
-void _wrap_Callbacks_reduce_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  int64_t arg4 ;
-  int64_t arg5 ;
-  int32_t arg6 ;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  arg4 = (int64_t)_swig_go_3; 
-  arg5 = (int64_t)_swig_go_4; 
-  arg6 = (int32_t)_swig_go_5; 
-  
-  (arg1)->reduce(arg2,arg3,arg4,arg5,arg6);
-  
-}
-
-
-void _wrap_Callbacks_apply_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  int64_t arg4 ;
-  int64_t arg5 ;
-  int32_t arg6 ;
-  int64_t arg7 ;
-  int64_t arg8 ;
-  int32_t arg9 ;
-  int64_t arg10 ;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  arg4 = (int64_t)_swig_go_3; 
-  arg5 = (int64_t)_swig_go_4; 
-  arg6 = (int32_t)_swig_go_5; 
-  arg7 = (int64_t)_swig_go_6; 
-  arg8 = (int64_t)_swig_go_7; 
-  arg9 = (int32_t)_swig_go_8; 
-  arg10 = (int64_t)_swig_go_9; 
-  
-  (arg1)->apply(arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10);
-  
-}
-
-
-intgo _wrap_Callbacks_reduce_components_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int32_t arg3 ;
-  int64_t arg4 ;
-  int64_t arg5 ;
-  int64_t arg6 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int32_t)_swig_go_2; 
-  arg4 = (int64_t)_swig_go_3; 
-  arg5 = (int64_t)_swig_go_4; 
-  arg6 = (int64_t)_swig_go_5; 
-  
-  result = (int32_t)(arg1)->reduce_components(arg2,arg3,arg4,arg5,arg6);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_Callbacks_broadcast_copies_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  int64_t arg4 ;
-  int64_t arg5 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  arg4 = (int64_t)_swig_go_3; 
-  arg5 = (int64_t)_swig_go_4; 
-  
-  result = (int32_t)(arg1)->broadcast_copies(arg2,arg3,arg4,arg5);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_Callbacks_gather_components_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  int64_t arg4 ;
-  int32_t arg5 ;
-  int64_t arg6 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  arg4 = (int64_t)_swig_go_3; 
-  arg5 = (int32_t)_swig_go_4; 
-  arg6 = (int64_t)_swig_go_5; 
-  
-  result = (int32_t)(arg1)->gather_components(arg2,arg3,arg4,arg5,arg6);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_Callbacks_log_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int32_t arg3 ;
-  char *arg4 = (char *) 0 ;
-  std::string text4 ;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int32_t)_swig_go_2; 
-  
-  text4.assign(_swig_go_3.p, (size_t)_swig_go_3.n);
-  arg4 = &text4[0];
-  
-  
-  (arg1)->log(arg2,arg3,(char const *)arg4);
-  
-  
-}
-
-
-intgo _wrap_Callbacks_execute_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  int64_t arg4 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  arg4 = (int64_t)_swig_go_3; 
-  
-  result = (int32_t)(arg1)->execute(arg2,arg3,arg4);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_Callbacks_release_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  (arg1)->release(arg2);
-  
 }
 
 
@@ -4878,19 +2449,6 @@ void _wrap_delete_ClusterJobs_cdist_377dbe7983f549bf(ClusterJobs *_swig_go_0) {
   
   delete arg1;
   
-}
-
-
-intgo _wrap_ResolverAnswer_has_task_type_cdist_377dbe7983f549bf(ResolverAnswer *_swig_go_0) {
-  ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(ResolverAnswer **)&_swig_go_0; 
-  
-  result = (int32_t)((ResolverAnswer const *)arg1)->has_task_type();
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -5045,61 +2603,6 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_377dbe7983f549bf(ResolverCallbacks *_swig_go_0) {
-  ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
-  
-  arg1 = *(ResolverCallbacks **)&_swig_go_0; 
-  
-  delete arg1;
-  
-}
-
-
-void _wrap_delete_ResolverCallbacks_cdist_377dbe7983f549bf(ResolverCallbacks *_swig_go_0) {
-  ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
-  
-  arg1 = *(ResolverCallbacks **)&_swig_go_0; 
-  
-  delete arg1;
-  
-}
-
-
-intgo _wrap_ResolverCallbacks_answer_cdist_377dbe7983f549bf(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
-  ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
-  int64_t arg2 ;
-  int32_t arg3 ;
-  char *arg4 = (char *) 0 ;
-  int32_t arg5 ;
-  char *arg6 = (char *) 0 ;
-  ResolverAnswer *arg7 = (ResolverAnswer *) 0 ;
-  std::string text4 ;
-  std::string text6 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(ResolverCallbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int32_t)_swig_go_2; 
-  
-  text4.assign(_swig_go_3.p, (size_t)_swig_go_3.n);
-  arg4 = &text4[0];
-  
-  arg5 = (int32_t)_swig_go_4; 
-  
-  text6.assign(_swig_go_5.p, (size_t)_swig_go_5.n);
-  arg6 = &text6[0];
-  
-  arg7 = *(ResolverAnswer **)&_swig_go_6; 
-  
-  result = (int32_t)(arg1)->answer(arg2,arg3,(char const *)arg4,arg5,(char const *)arg6,arg7);
-  _swig_go_result = result; 
-  
-  
-  return _swig_go_result;
-}
-
-
 void _wrap_set_resolver_callbacks_cdist_377dbe7983f549bf(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
@@ -5124,15 +2627,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_377dbe7983f549bf(long long _
   arg4 = (dist_cluster_resolver **)_swig_go_3; 
   
   result = (dist_status)cluster_resolver_create_host(arg1,arg2,(dist_cluster_resolver_options const *)arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -5153,15 +2648,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_377dbe7983f549bf(_goslice_ _swig_
   arg5 = (int64_t *)_swig_go_4; 
   
   result = (dist_status)partitions_fixed_shards((long long const *)arg1,SWIG_STD_MOVE(arg2),arg3,arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -5186,15 +2673,7 @@ _gostring_ _wrap_partitions_min_size_cdist_377dbe7983f549bf(_goslice_ _swig_go_0
   arg7 = (int64_t *)_swig_go_6; 
   
   result = (dist_status)partitions_min_size((long long const *)arg1,SWIG_STD_MOVE(arg2),arg3,arg4,arg5,arg6,arg7);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -5219,15 +2698,7 @@ _gostring_ _wrap_partitions_max_size_cdist_377dbe7983f549bf(_goslice_ _swig_go_0
   arg7 = (int64_t *)_swig_go_6; 
   
   result = (dist_status)partitions_max_size((long long const *)arg1,SWIG_STD_MOVE(arg2),arg3,arg4,arg5,arg6,arg7);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -5248,15 +2719,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_377dbe7983f549bf(_gostring_ _
   arg3 = (dist_cluster_spec **)_swig_go_1; 
   
   result = (dist_status)dist_cluster_spec_from_json((char const *)arg1,(dist_cluster_spec_options const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -5276,15 +2739,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_377dbe7983f549bf(long long _swig
   arg4 = (dist_cluster_spec **)_swig_go_2; 
   
   result = (dist_status)dist_cluster_spec_create((dist_cluster_job const *)arg1,SWIG_STD_MOVE(arg2),(dist_cluster_spec_options const *)arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -5303,15 +2758,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_377dbe7983f549bf(_goslice_ _swig_
   arg4 = (dist_cluster_spec **)_swig_go_2; 
   
   result = (dist_status)dist_cluster_spec_union((dist_cluster_spec const *const *)arg1,SWIG_STD_MOVE(arg2),(dist_cluster_spec_options const *)arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -5370,15 +2817,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_377dbe7983f549bf(long long _s
   arg3 = (int32_t *)_swig_go_2; 
   
   result = (dist_status)dist_cluster_spec_num_tasks((dist_cluster_spec const *)arg1,(char const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -5404,15 +2843,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_377dbe7983f549bf(long long
   arg5 = (size_t *)_swig_go_4; 
   
   result = (dist_status)dist_cluster_spec_task_indices((dist_cluster_spec const *)arg1,(char const *)arg2,arg3,SWIG_STD_MOVE(arg4),arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -5440,15 +2871,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_377dbe7983f549bf(long long
   
   
   result = (dist_status)dist_cluster_spec_task_address((dist_cluster_spec const *)arg1,(char const *)arg2,arg3,(char const **)arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   if (text4) *_swig_go_3 = Swig_AllocateString(text4, std::strlen(text4));
   
@@ -5501,15 +2924,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_377dbe7983f549bf(long long _swig_go
   arg3 = (int32_t)_swig_go_2; 
   
   result = (dist_status)dist_cluster_validate((dist_cluster_spec const *)arg1,(char const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -5533,15 +2948,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_377dbe7983f549bf(long long _swig_go
   arg4 = (int32_t *)_swig_go_3; 
   
   result = (dist_status)dist_cluster_is_chief((dist_cluster_spec const *)arg1,(char const *)arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -5567,15 +2974,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_377dbe7983f549bf(long long
   arg5 = (size_t)_swig_go_4; 
   
   result = (dist_status)dist_cluster_collective_leader((dist_cluster_spec const *)arg1,(char const *)arg2,arg3,arg4,SWIG_STD_MOVE(arg5));
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -5594,15 +2993,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_377dbe7983f549bf(long lo
   arg3 = (size_t)_swig_go_2; 
   
   result = (dist_status)dist_cluster_coordination_leader((dist_cluster_spec const *)arg1,arg2,SWIG_STD_MOVE(arg3));
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -5624,15 +3015,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_377dbe7983f549bf(long long _swi
   arg3 = (int32_t *)_swig_go_2; 
   
   result = (dist_status)dist_cluster_worker_count((dist_cluster_spec const *)arg1,(char const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -5656,15 +3039,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_377dbe7983f549bf(long long _sw
   arg4 = (int32_t *)_swig_go_3; 
   
   result = (dist_status)dist_cluster_id_in_cluster((dist_cluster_spec const *)arg1,(char const *)arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -5688,15 +3063,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_377dbe7983f549bf(long
   arg4 = (int32_t *)_swig_go_3; 
   
   result = (dist_status)dist_cluster_should_save_checkpoint((dist_cluster_spec const *)arg1,(char const *)arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -5720,15 +3087,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_377dbe7983f549bf(long lo
   arg4 = (int32_t *)_swig_go_3; 
   
   result = (dist_status)dist_cluster_should_save_summary((dist_cluster_spec const *)arg1,(char const *)arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -5752,15 +3111,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_377dbe7983f549bf(long long _
   arg4 = (int32_t *)_swig_go_3; 
   
   result = (dist_status)dist_cluster_should_evaluate((dist_cluster_spec const *)arg1,(char const *)arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -5778,19 +3129,6 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_377dbe7983f549bf(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0) {
-  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->has_task_id);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_cluster_resolver_options_task_id_set_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
@@ -5803,19 +3141,6 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_377dbe7983f549bf(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0) {
-  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->task_id);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
@@ -5825,19 +3150,6 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_377dbe7983f5
   
   if (arg1) (arg1)->num_accelerators = arg2;
   
-}
-
-
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0) {
-  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->num_accelerators);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -5860,19 +3172,6 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_377dbe7983f549bf(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0) {
-  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->environment);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_cluster_resolver_options_session_address_set_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -5892,19 +3191,6 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_377dbe7983f54
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0) {
-  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->session_address);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -5921,19 +3207,6 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_377dbe7983f549bf(di
   }
   
   
-}
-
-
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0) {
-  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->tf_config);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
 }
 
 
@@ -6004,15 +3277,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_377dbe7983f549bf(long
   arg3 = (dist_cluster_resolver **)_swig_go_2; 
   
   result = (dist_status)dist_cluster_resolver_create_simple(arg1,(dist_cluster_resolver_options const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -6027,15 +3292,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_377dbe7983f549bf(d
   arg2 = (dist_cluster_resolver **)_swig_go_1; 
   
   result = (dist_status)dist_cluster_resolver_create_tf_config((dist_cluster_resolver_options const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -6052,19 +3309,6 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_377dbe7983f549bf(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
-  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_slurm_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->has_rank);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_slurm_options_rank_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
@@ -6077,19 +3321,6 @@ void _wrap_dist_slurm_options_rank_set_cdist_377dbe7983f549bf(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
-  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_slurm_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->rank);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_slurm_options_num_tasks_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
@@ -6099,19 +3330,6 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_377dbe7983f549bf(dist_slurm_op
   
   if (arg1) (arg1)->num_tasks = arg2;
   
-}
-
-
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
-  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_slurm_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->num_tasks);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -6134,19 +3352,6 @@ void _wrap_dist_slurm_options_host_list_set_cdist_377dbe7983f549bf(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
-  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_slurm_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->host_list);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_slurm_options_tasks_per_node_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -6166,19 +3371,6 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_377dbe7983f549bf(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
-  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_slurm_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->tasks_per_node);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
@@ -6188,19 +3380,6 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_377dbe7983f549bf(dist
   
   if (arg1) (arg1)->tasks_on_each_host = arg2;
   
-}
-
-
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
-  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_slurm_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->tasks_on_each_host);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -6216,19 +3395,6 @@ void _wrap_dist_slurm_options_port_base_set_cdist_377dbe7983f549bf(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
-  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_slurm_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->port_base);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_slurm_options_gpus_per_host_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
@@ -6241,19 +3407,6 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_377dbe7983f549bf(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
-  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_slurm_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->gpus_per_host);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_slurm_options_gpus_per_task_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
@@ -6263,19 +3416,6 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_377dbe7983f549bf(dist_slur
   
   if (arg1) (arg1)->gpus_per_task = arg2;
   
-}
-
-
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
-  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_slurm_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->gpus_per_task);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -6324,15 +3464,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_377dbe7983f549bf(dist_
   arg3 = (dist_cluster_resolver **)_swig_go_2; 
   
   result = (dist_status)dist_cluster_resolver_create_slurm((dist_slurm_options const *)arg1,(dist_cluster_resolver_options const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -6355,15 +3487,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_377dbe7983f549bf(_gostri
   arg4 = (size_t *)_swig_go_3; 
   
   result = (dist_status)dist_slurm_expand_tasks_per_node((char const *)arg1,arg2,SWIG_STD_MOVE(arg3),arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -6381,19 +3505,6 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_377dbe7983f549bf(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
-  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->has_index);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_kubernetes_options_index_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
@@ -6403,19 +3514,6 @@ void _wrap_dist_kubernetes_options_index_set_cdist_377dbe7983f549bf(dist_kuberne
   
   if (arg1) (arg1)->index = arg2;
   
-}
-
-
-intgo _wrap_dist_kubernetes_options_index_get_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
-  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->index);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -6431,19 +3529,6 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_377dbe7983f549bf(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
-  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->num_workers);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_kubernetes_options_first_index_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
@@ -6456,19 +3541,6 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_377dbe7983f549bf(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
-  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->first_index);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_kubernetes_options_port_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
@@ -6478,19 +3550,6 @@ void _wrap_dist_kubernetes_options_port_set_cdist_377dbe7983f549bf(dist_kubernet
   
   if (arg1) (arg1)->port = arg2;
   
-}
-
-
-intgo _wrap_dist_kubernetes_options_port_get_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
-  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->port);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -6513,19 +3572,6 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_377dbe7983f549bf(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
-  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->host_name);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_kubernetes_options_service_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -6542,19 +3588,6 @@ void _wrap_dist_kubernetes_options_service_set_cdist_377dbe7983f549bf(dist_kuber
   }
   
   
-}
-
-
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
-  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->service);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
 }
 
 
@@ -6577,19 +3610,6 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_377dbe7983f549bf(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
-  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->name_space);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_kubernetes_options_domain_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -6606,19 +3626,6 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_377dbe7983f549bf(dist_kubern
   }
   
   
-}
-
-
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
-  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->domain);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
 }
 
 
@@ -6655,15 +3662,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_377dbe7983f549bf(
   arg3 = (dist_cluster_resolver **)_swig_go_2; 
   
   result = (dist_status)dist_cluster_resolver_create_kubernetes((dist_kubernetes_options const *)arg1,(dist_cluster_resolver_options const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -6682,15 +3681,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_377dbe7983f549bf(_gosl
   arg4 = (dist_cluster_resolver **)_swig_go_3; 
   
   result = (dist_status)dist_cluster_resolver_create_union((dist_cluster_resolver *const *)arg1,SWIG_STD_MOVE(arg2),(dist_cluster_resolver_options const *)arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -6715,15 +3706,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_377dbe7983f549bf(long long _sw
   arg2 = (dist_cluster_spec **)_swig_go_1; 
   
   result = (dist_status)dist_cluster_resolver_spec((dist_cluster_resolver const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -6742,15 +3725,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_377dbe7983f549bf(long lon
   arg4 = (int32_t *)_swig_go_3; 
   
   result = (dist_status)dist_cluster_resolver_task_type((dist_cluster_resolver const *)arg1,arg2,SWIG_STD_MOVE(arg3),arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -6766,15 +3741,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_377dbe7983f549bf(long long 
   arg2 = (int32_t *)_swig_go_1; 
   
   result = (dist_status)dist_cluster_resolver_task_id((dist_cluster_resolver const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -6793,15 +3760,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_377dbe7983f549bf(long lon
   arg4 = (int32_t *)_swig_go_3; 
   
   result = (dist_status)dist_cluster_resolver_rpc_layer((dist_cluster_resolver const *)arg1,arg2,SWIG_STD_MOVE(arg3),arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -6821,15 +3780,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_377dbe7983f549bf(long l
   arg4 = (int32_t *)_swig_go_3; 
   
   result = (dist_status)dist_cluster_resolver_environment((dist_cluster_resolver const *)arg1,arg2,SWIG_STD_MOVE(arg3),arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -6861,15 +3812,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_377dbe7983f549bf(long long _
   arg6 = (size_t)_swig_go_5; 
   
   result = (dist_status)dist_cluster_resolver_master((dist_cluster_resolver const *)arg1,(char const *)arg2,arg3,(char const *)arg4,arg5,SWIG_STD_MOVE(arg6));
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   
@@ -6895,15 +3838,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_377dbe7983f549bf(l
   arg4 = (int32_t *)_swig_go_3; 
   
   result = (dist_status)dist_cluster_resolver_num_accelerators((dist_cluster_resolver const *)arg1,(char const *)arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -6921,15 +3856,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_377dbe7983f549bf(long long 
   arg3 = (size_t)_swig_go_2; 
   
   result = (dist_status)dist_cluster_resolver_gpu_ids((dist_cluster_resolver const *)arg1,arg2,SWIG_STD_MOVE(arg3));
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -6947,19 +3874,6 @@ void _wrap_dist_rendezvous_options_has_rank_set_cdist_377dbe7983f549bf(dist_rend
 }
 
 
-intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->has_rank);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_rendezvous_options_rank_set_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
@@ -6972,19 +3886,6 @@ void _wrap_dist_rendezvous_options_rank_set_cdist_377dbe7983f549bf(dist_rendezvo
 }
 
 
-intgo _wrap_dist_rendezvous_options_rank_get_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->rank);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_rendezvous_options_size_set_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
@@ -6994,19 +3895,6 @@ void _wrap_dist_rendezvous_options_size_set_cdist_377dbe7983f549bf(dist_rendezvo
   
   if (arg1) (arg1)->size = arg2;
   
-}
-
-
-intgo _wrap_dist_rendezvous_options_size_get_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->size);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -7029,19 +3917,6 @@ void _wrap_dist_rendezvous_options_address_set_cdist_377dbe7983f549bf(dist_rende
 }
 
 
-_gostring_ _wrap_dist_rendezvous_options_address_get_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->address);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_rendezvous_options_job_name_set_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -7061,19 +3936,6 @@ void _wrap_dist_rendezvous_options_job_name_set_cdist_377dbe7983f549bf(dist_rend
 }
 
 
-_gostring_ _wrap_dist_rendezvous_options_job_name_get_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->job_name);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int64_t arg2 ;
@@ -7086,19 +3948,6 @@ void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_re
 }
 
 
-long long _wrap_dist_rendezvous_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->timeout_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_rendezvous_options_cancel_set_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
@@ -7108,19 +3957,6 @@ void _wrap_dist_rendezvous_options_cancel_set_cdist_377dbe7983f549bf(dist_rendez
   
   if (arg1) (arg1)->cancel = arg2;
   
-}
-
-
-long long _wrap_dist_rendezvous_options_cancel_get_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  dist_cancel *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  
-  result = (dist_cancel *) ((arg1)->cancel);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
 }
 
 
@@ -7157,51 +3993,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_377dbe7983f549bf(
   arg3 = (dist_cluster_resolver **)_swig_go_2; 
   
   result = (dist_status)dist_cluster_resolver_create_rendezvous((dist_rendezvous_options const *)arg1,(dist_cluster_resolver_options const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_PARTITIONER_MIN_SHARD_BYTES;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_PARTITIONER_MAX_SHARDS;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_PARTITIONER_BYTES_PER_TEXT;
-  
-  _swig_go_result = result; 
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -7222,15 +4014,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_377dbe7983f549bf(long long _swig_go_
   arg5 = (int64_t *)_swig_go_4; 
   
   result = (dist_status)dist_partitions_part(arg1,arg2,arg3,arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -7251,15 +4035,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_377dbe7983f549bf(long long _swig_
   arg5 = (int64_t *)_swig_go_4; 
   
   result = (dist_status)dist_partitions_part_of(arg1,arg2,arg3,arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -7289,15 +4065,7 @@ _gostring_ _wrap_submit_cdist_377dbe7983f549bf(long long _swig_go_0, long long _
   arg9 = (dist_request **)_swig_go_7; 
   
   result = (dist_status)submit(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -7326,26 +4094,7 @@ _gostring_ _wrap_batcher_submit_cdist_377dbe7983f549bf(long long _swig_go_0, lon
   arg9 = (dist_request **)_swig_go_8; 
   
   result = (dist_status)batcher_submit(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_VERSION_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = (int)((0*10000+2*100+0));
-  _swig_go_result = result; 
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -7392,34 +4141,6 @@ _gostring_ _wrap_dist_status_name_cdist_377dbe7983f549bf(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_377dbe7983f549bf(intgo _swig_go_0, _gostring_ _swig_go_1) {
-  dist_status arg1 ;
-  char *arg2 = (char *) 0 ;
-  std::string text2 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_status)_swig_go_0; 
-  
-  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
-  arg2 = &text2[0];
-  
-  
-  result = (dist_status)dist_fail(arg1,(char const *)arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  
-  return _swig_go_result;
-}
-
-
 _gostring_ _wrap_dist_enum_name_cdist_377dbe7983f549bf(intgo _swig_go_0, intgo _swig_go_1) {
   dist_enum_domain arg1 ;
   int32_t arg2 ;
@@ -7451,15 +4172,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_377dbe7983f549bf(intgo _swig_go_0, _g
   arg3 = (int32_t *)_swig_go_2; 
   
   result = (dist_status)dist_enum_from_name(arg1,(char const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -7477,19 +4190,6 @@ void _wrap_dist_strategy_options_kind_set_cdist_377dbe7983f549bf(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_strategy_kind result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (dist_strategy_kind) ((arg1)->kind);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_strategy_options_num_replicas_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
@@ -7499,19 +4199,6 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_377dbe7983f549bf(dist_st
   
   if (arg1) (arg1)->num_replicas = arg2;
   
-}
-
-
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->num_replicas);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -7527,19 +4214,6 @@ void _wrap_dist_strategy_options_threads_set_cdist_377dbe7983f549bf(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_threads result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (dist_threads) ((arg1)->threads);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_strategy_options_numerics_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_numerics arg2 ;
@@ -7549,19 +4223,6 @@ void _wrap_dist_strategy_options_numerics_set_cdist_377dbe7983f549bf(dist_strate
   
   if (arg1) (arg1)->numerics = arg2;
   
-}
-
-
-intgo _wrap_dist_strategy_options_numerics_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_numerics result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (dist_numerics) ((arg1)->numerics);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -7577,19 +4238,6 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->timeout_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_strategy_options_async_bytes_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   size_t arg2 ;
@@ -7599,19 +4247,6 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_377dbe7983f549bf(dist_str
   
   if (arg1) (arg1)->async_bytes = arg2;
   
-}
-
-
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  size_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result =  ((arg1)->async_bytes);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -7634,19 +4269,6 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_377dbe7983f549bf(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->parameter_device);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_strategy_options_communication_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
@@ -7659,19 +4281,6 @@ void _wrap_dist_strategy_options_communication_set_cdist_377dbe7983f549bf(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_communication_options *result = 0 ;
-  dist_communication_options *_swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (dist_communication_options *) ((arg1)->communication);
-  *(dist_communication_options **)&_swig_go_result = (dist_communication_options *)result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_strategy_options_cross_device_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
@@ -7681,19 +4290,6 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_377dbe7983f549bf(dist_st
   
   if (arg1) (arg1)->cross_device = arg2;
   
-}
-
-
-long long _wrap_dist_strategy_options_cross_device_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_cross_device *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (dist_cross_device *) ((arg1)->cross_device);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
 }
 
 
@@ -7740,19 +4336,6 @@ void _wrap_dist_strategy_options_placement_set_cdist_377dbe7983f549bf(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_placement result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (dist_placement)dist_strategy_options_placement_get(arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
@@ -7762,19 +4345,6 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_377dbe7983f549bf(dis
   
   dist_strategy_options_stack_size_bytes_set(arg1,arg2);
   
-}
-
-
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int64_t)dist_strategy_options_stack_size_bytes_get(arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -7790,19 +4360,6 @@ void _wrap_dist_strategy_options_budget_set_cdist_377dbe7983f549bf(dist_strategy
 }
 
 
-long long _wrap_dist_strategy_options_budget_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_budget *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (dist_budget *)dist_strategy_options_budget_get(arg1);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_strategy_options_move_host_threads_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
@@ -7812,19 +4369,6 @@ void _wrap_dist_strategy_options_move_host_threads_set_cdist_377dbe7983f549bf(di
   
   dist_strategy_options_move_host_threads_set(arg1,arg2);
   
-}
-
-
-intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int32_t)dist_strategy_options_move_host_threads_get(arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -7840,19 +4384,6 @@ void _wrap_dist_strategy_options_helper_threads_set_cdist_377dbe7983f549bf(dist_
 }
 
 
-intgo _wrap_dist_strategy_options_helper_threads_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int32_t)dist_strategy_options_helper_threads_get(arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_strategy_options_recorded_events_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
@@ -7862,19 +4393,6 @@ void _wrap_dist_strategy_options_recorded_events_set_cdist_377dbe7983f549bf(dist
   
   dist_strategy_options_recorded_events_set(arg1,arg2);
   
-}
-
-
-intgo _wrap_dist_strategy_options_recorded_events_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int32_t)dist_strategy_options_recorded_events_get(arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -7890,19 +4408,6 @@ void _wrap_dist_strategy_options_late_destroys_set_cdist_377dbe7983f549bf(dist_s
 }
 
 
-intgo _wrap_dist_strategy_options_late_destroys_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int32_t)dist_strategy_options_late_destroys_get(arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
@@ -7912,19 +4417,6 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_377dbe7983f549b
   
   dist_strategy_options_use_spmd_partitioning_set(arg1,arg2);
   
-}
-
-
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int32_t)dist_strategy_options_use_spmd_partitioning_get(arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -7940,19 +4432,6 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_377dbe7983f549bf(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_device_assignment *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (dist_device_assignment *)dist_strategy_options_device_assignment_get(arg1);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_strategy_options_transport_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_transport arg2 ;
@@ -7962,19 +4441,6 @@ void _wrap_dist_strategy_options_transport_set_cdist_377dbe7983f549bf(dist_strat
   
   dist_strategy_options_transport_set(arg1,arg2);
   
-}
-
-
-intgo _wrap_dist_strategy_options_transport_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_transport result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (dist_transport)dist_strategy_options_transport_get(arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -7990,19 +4456,6 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_377dbe7983f549bf(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_cluster_resolver *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (dist_cluster_resolver *)dist_strategy_options_cluster_resolver_get(arg1);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_strategy_options_network_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
@@ -8012,19 +4465,6 @@ void _wrap_dist_strategy_options_network_set_cdist_377dbe7983f549bf(dist_strateg
   
   dist_strategy_options_network_set(arg1,arg2);
   
-}
-
-
-long long _wrap_dist_strategy_options_network_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_network *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (dist_network *)dist_strategy_options_network_get(arg1);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
 }
 
 
@@ -8040,19 +4480,6 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_377dbe7983f549bf(dist_s
 }
 
 
-long long _wrap_dist_strategy_options_staging_bytes_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int64_t)dist_strategy_options_staging_bytes_get(arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_strategy_options_reform_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_reform arg2 ;
@@ -8062,19 +4489,6 @@ void _wrap_dist_strategy_options_reform_set_cdist_377dbe7983f549bf(dist_strategy
   
   dist_strategy_options_reform_set(arg1,arg2);
   
-}
-
-
-intgo _wrap_dist_strategy_options_reform_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_reform result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (dist_reform)dist_strategy_options_reform_get(arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -8206,15 +4620,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_377dbe7983f549bf(dist_strategy_optio
   arg2 = (dist_strategy **)_swig_go_1; 
   
   result = (dist_status)dist_strategy_create((dist_strategy_options const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -8227,15 +4633,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_377dbe7983f549bf(long long _swig_go
   arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_status)dist_strategy_destroy(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -8248,15 +4646,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_377dbe7983f549bf(long long _swig_go_
   arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_status)dist_strategy_cancel(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -8284,15 +4674,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_377dbe7983f549bf(long long _swig_g
   arg2 = (int64_t)_swig_go_1; 
   
   result = (dist_status)dist_strategy_shutdown(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -8326,15 +4708,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_377dbe7983f549bf(long long _swig_go_
   
   
   result = (dist_status)dist_strategy_device((dist_strategy const *)arg1,arg2,(char const **)arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   if (text3) *_swig_go_2 = Swig_AllocateString(text3, std::strlen(text3));
   
@@ -8358,15 +4732,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_377dbe7983f549bf(long long
   
   
   result = (dist_status)dist_strategy_parameter_device((dist_strategy const *)arg1,arg2,(char const **)arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   if (text3) *_swig_go_2 = Swig_AllocateString(text3, std::strlen(text3));
   
@@ -8390,15 +4756,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_377dbe7983f549bf(_gostring_ _swig_g
   arg3 = (size_t)_swig_go_2; 
   
   result = (dist_status)dist_canonical_device((char const *)arg1,arg2,SWIG_STD_MOVE(arg3));
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -8455,18 +4813,6 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_377dbe7983f549bf(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->num_parameter_devices = arg2;
-  
-}
-
-
 intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
@@ -8477,18 +4823,6 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_377dbe7983f
   result = (int32_t) ((arg1)->num_parameter_devices);
   _swig_go_result = result; 
   return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_properties_num_workers_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->num_workers = arg2;
-  
 }
 
 
@@ -8505,18 +4839,6 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_377dbe7983f549bf(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->in_multi_worker_mode = arg2;
-  
-}
-
-
 intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
@@ -8527,18 +4849,6 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_377dbe7983f5
   result = (int32_t) ((arg1)->in_multi_worker_mode);
   _swig_go_result = result; 
   return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->require_static_shapes = arg2;
-  
 }
 
 
@@ -8555,18 +4865,6 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_377dbe7983f
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->use_merge_call = arg2;
-  
-}
-
-
 intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
@@ -8577,18 +4875,6 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_377dbe7983f549bf(d
   result = (int32_t) ((arg1)->use_merge_call);
   _swig_go_result = result; 
   return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_properties_between_graph_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->between_graph = arg2;
-  
 }
 
 
@@ -8605,18 +4891,6 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_377dbe7983f549bf(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->should_init = arg2;
-  
-}
-
-
 intgo _wrap_dist_strategy_properties_should_init_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
@@ -8627,18 +4901,6 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_377dbe7983f549bf(dist
   result = (int32_t) ((arg1)->should_init);
   _swig_go_result = result; 
   return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->should_checkpoint = arg2;
-  
 }
 
 
@@ -8655,18 +4917,6 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_377dbe7983f549b
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->should_save_summary = arg2;
-  
-}
-
-
 intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
@@ -8677,18 +4927,6 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_377dbe7983f54
   result = (int32_t) ((arg1)->should_save_summary);
   _swig_go_result = result; 
   return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->global_batch_size = arg2;
-  
 }
 
 
@@ -8705,18 +4943,6 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_377dbe7983f549b
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->worker = arg2;
-  
-}
-
-
 intgo _wrap_dist_strategy_properties_worker_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
@@ -8727,18 +4953,6 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_377dbe7983f549bf(dist_stra
   result = (int32_t) ((arg1)->worker);
   _swig_go_result = result; 
   return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->num_local_replicas = arg2;
-  
 }
 
 
@@ -8755,18 +4969,6 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_377dbe7983f549
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->first_replica = arg2;
-  
-}
-
-
 intgo _wrap_dist_strategy_properties_first_replica_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
@@ -8777,18 +4979,6 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_377dbe7983f549bf(di
   result = (int32_t) ((arg1)->first_replica);
   _swig_go_result = result; 
   return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_properties_generation_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->generation = arg2;
-  
 }
 
 
@@ -8805,18 +4995,6 @@ intgo _wrap_dist_strategy_properties_generation_get_cdist_377dbe7983f549bf(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_joined_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->num_joined = arg2;
-  
-}
-
-
 intgo _wrap_dist_strategy_properties_num_joined_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
@@ -8830,18 +5008,6 @@ intgo _wrap_dist_strategy_properties_num_joined_get_cdist_377dbe7983f549bf(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_left_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->num_left = arg2;
-  
-}
-
-
 intgo _wrap_dist_strategy_properties_num_left_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
@@ -8852,18 +5018,6 @@ intgo _wrap_dist_strategy_properties_num_left_get_cdist_377dbe7983f549bf(dist_st
   result = (int32_t) ((arg1)->num_left);
   _swig_go_result = result; 
   return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_properties_max_contributions_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->max_contributions = arg2;
-  
 }
 
 
@@ -8911,15 +5065,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_377dbe7983f549bf(long long _swig_go_0
   arg2 = *(dist_strategy_properties **)&_swig_go_1; 
   
   result = (dist_status)dist_strategy_query((dist_strategy const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -8934,15 +5080,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_377dbe7983f549bf(long long
   arg2 = (dist_cluster_resolver **)_swig_go_1; 
   
   result = (dist_status)dist_strategy_cluster_resolver((dist_strategy const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -8959,15 +5097,7 @@ _gostring_ _wrap_dist_budget_create_cdist_377dbe7983f549bf(dist_allocator *_swig
   arg3 = (dist_budget **)_swig_go_2; 
   
   result = (dist_status)dist_budget_create((dist_allocator const *)arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -8991,19 +5121,6 @@ void _wrap_dist_network_options_credit_bytes_set_cdist_377dbe7983f549bf(dist_net
   
   if (arg1) (arg1)->credit_bytes = arg2;
   
-}
-
-
-long long _wrap_dist_network_options_credit_bytes_get_cdist_377dbe7983f549bf(dist_network_options *_swig_go_0) {
-  dist_network_options *arg1 = (dist_network_options *) 0 ;
-  size_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_network_options **)&_swig_go_0; 
-  
-  result =  ((arg1)->credit_bytes);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -9050,15 +5167,7 @@ _gostring_ _wrap_dist_network_create_cdist_377dbe7983f549bf(intgo _swig_go_0, di
   arg3 = (dist_network **)_swig_go_2; 
   
   result = (dist_status)dist_network_create(arg1,(dist_network_options const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -9085,19 +5194,6 @@ void _wrap_dist_reform_options_min_workers_set_cdist_377dbe7983f549bf(dist_refor
 }
 
 
-intgo _wrap_dist_reform_options_min_workers_get_cdist_377dbe7983f549bf(dist_reform_options *_swig_go_0) {
-  dist_reform_options *arg1 = (dist_reform_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_reform_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->min_workers);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_reform_options_window_ns_set_cdist_377dbe7983f549bf(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
@@ -9110,19 +5206,6 @@ void _wrap_dist_reform_options_window_ns_set_cdist_377dbe7983f549bf(dist_reform_
 }
 
 
-long long _wrap_dist_reform_options_window_ns_get_cdist_377dbe7983f549bf(dist_reform_options *_swig_go_0) {
-  dist_reform_options *arg1 = (dist_reform_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_reform_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->window_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_reform_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
@@ -9132,19 +5215,6 @@ void _wrap_dist_reform_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_reform
   
   if (arg1) (arg1)->timeout_ns = arg2;
   
-}
-
-
-long long _wrap_dist_reform_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_reform_options *_swig_go_0) {
-  dist_reform_options *arg1 = (dist_reform_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_reform_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->timeout_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -9179,15 +5249,7 @@ _gostring_ _wrap_dist_strategy_reform_cdist_377dbe7983f549bf(long long _swig_go_
   arg2 = *(dist_reform_options **)&_swig_go_1; 
   
   result = (dist_status)dist_strategy_reform(arg1,(dist_reform_options const *)arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -9202,15 +5264,7 @@ _gostring_ _wrap_dist_strategy_reform_due_cdist_377dbe7983f549bf(long long _swig
   arg2 = (int32_t *)_swig_go_1; 
   
   result = (dist_status)dist_strategy_reform_due(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -9227,19 +5281,6 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0) {
-  dist_run_options *arg1 = (dist_run_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_run_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->timeout_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
@@ -9249,19 +5290,6 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_377dbe7983f549bf
   
   if (arg1) (arg1)->enable_dynamic_batch_size = arg2;
   
-}
-
-
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0) {
-  dist_run_options *arg1 = (dist_run_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_run_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->enable_dynamic_batch_size);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -9277,19 +5305,6 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_377dbe7983f549bf
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0) {
-  dist_run_options *arg1 = (dist_run_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_run_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->bucketizing_dynamic_shape);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_run_options_cancel_set_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
@@ -9299,19 +5314,6 @@ void _wrap_dist_run_options_cancel_set_cdist_377dbe7983f549bf(dist_run_options *
   
   if (arg1) (arg1)->cancel = arg2;
   
-}
-
-
-long long _wrap_dist_run_options_cancel_get_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0) {
-  dist_run_options *arg1 = (dist_run_options *) 0 ;
-  dist_cancel *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_run_options **)&_swig_go_0; 
-  
-  result = (dist_cancel *) ((arg1)->cancel);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
 }
 
 
@@ -9351,15 +5353,7 @@ _gostring_ _wrap_dist_run_cdist_377dbe7983f549bf(long long _swig_go_0, long long
   arg4 = *(dist_run_options **)&_swig_go_2; 
   
   result = (dist_status)dist_run(arg1,arg2,arg3,(dist_run_options const *)arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -9385,15 +5379,7 @@ _gostring_ _wrap_dist_run_values_cdist_377dbe7983f549bf(long long _swig_go_0, lo
   arg7 = (dist_value **)_swig_go_5; 
   
   result = (dist_status)dist_run_values(arg1,arg2,arg3,arg4,arg5,(dist_run_options const *)arg6,arg7);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -9456,15 +5442,7 @@ _gostring_ _wrap_dist_replica_parallel_for_cdist_377dbe7983f549bf(long long _swi
   }
   
   result = (dist_status)dist_replica_parallel_for(arg1,arg2,arg3,arg4,arg5,arg6);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -9492,15 +5470,7 @@ _gostring_ _wrap_dist_merge_call_cdist_377dbe7983f549bf(long long _swig_go_0, lo
   dist_swig::given_options = arg6;
   
   result = (dist_status)dist_merge_call(arg1,arg2,arg3,arg4,arg5,(dist_collective_options const *)arg6,arg7);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -9517,15 +5487,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_377dbe7983f549bf(long long _swig_go_0,
   arg3 = (dist_replica **)_swig_go_2; 
   
   result = (dist_status)dist_replica_enter(arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -9540,15 +5502,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_377dbe7983f549bf(long long _swig_go_0,
   arg2 = (dist_status)_swig_go_1; 
   
   result = (dist_status)dist_replica_leave(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -9561,15 +5515,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_377dbe7983f549bf(long long _swig_go_0
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_status)dist_replica_detach(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -9582,15 +5528,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_377dbe7983f549bf(long long _swig_go_0
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_status)dist_replica_attach(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -9605,15 +5543,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_377dbe7983f549bf(dist_allocator *_swig
   arg2 = (dist_cancel **)_swig_go_1; 
   
   result = (dist_status)dist_cancel_create((dist_allocator const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -9632,15 +5562,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_377dbe7983f549bf(long long _swig_go_0,
   
   
   result = (dist_status)dist_cancel_signal(arg1,(char const *)arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -9681,19 +5603,6 @@ void _wrap_dist_collective_options_numerics_set_cdist_377dbe7983f549bf(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
-  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
-  dist_numerics result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_collective_options **)&_swig_go_0; 
-  
-  result = (dist_numerics) ((arg1)->numerics);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_collective_options_tag_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -9713,19 +5622,6 @@ void _wrap_dist_collective_options_tag_set_cdist_377dbe7983f549bf(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
-  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_collective_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->tag);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_collective_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
@@ -9735,19 +5631,6 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_co
   
   if (arg1) (arg1)->timeout_ns = arg2;
   
-}
-
-
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
-  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_collective_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->timeout_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -9763,19 +5646,6 @@ void _wrap_dist_collective_options_group_set_cdist_377dbe7983f549bf(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
-  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
-  dist_group *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_collective_options **)&_swig_go_0; 
-  
-  result = (dist_group *) ((arg1)->group);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_collective_options_contributions_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
@@ -9785,19 +5655,6 @@ void _wrap_dist_collective_options_contributions_set_cdist_377dbe7983f549bf(dist
   
   if (arg1) (arg1)->contributions = arg2;
   
-}
-
-
-long long _wrap_dist_collective_options_contributions_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
-  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
-  size_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_collective_options **)&_swig_go_0; 
-  
-  result =  ((arg1)->contributions);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -9813,19 +5670,6 @@ void _wrap_dist_collective_options_axis_set_cdist_377dbe7983f549bf(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
-  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_collective_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->axis);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_collective_options_planned_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
@@ -9835,19 +5679,6 @@ void _wrap_dist_collective_options_planned_set_cdist_377dbe7983f549bf(dist_colle
   
   if (arg1) (arg1)->planned = arg2;
   
-}
-
-
-intgo _wrap_dist_collective_options_planned_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
-  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_collective_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->planned);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -9863,19 +5694,6 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_377dbe7983f549bf(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
-  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
-  size_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_collective_options **)&_swig_go_0; 
-  
-  result =  ((arg1)->bytes_per_pack);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_collective_options_cancel_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
@@ -9888,19 +5706,6 @@ void _wrap_dist_collective_options_cancel_set_cdist_377dbe7983f549bf(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
-  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
-  dist_cancel *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_collective_options **)&_swig_go_0; 
-  
-  result = (dist_cancel *) ((arg1)->cancel);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
@@ -9910,19 +5715,6 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_377dbe7983f549
   
   if (arg1) (arg1)->reduce_element_bytes = arg2;
   
-}
-
-
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
-  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
-  size_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_collective_options **)&_swig_go_0; 
-  
-  result =  ((arg1)->reduce_element_bytes);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -10040,15 +5832,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_377dbe7983f549bf(long long _swig_go_0, in
   arg7 = dist_swig::room_for_work();
   
   result = (dist_status)dist_all_reduce(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6,arg7);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -10087,15 +5871,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_377dbe7983f549bf(long long _swig_go_0
   arg8 = dist_swig::room_for_work();
   
   result = (dist_status)dist_reduce_to_root(arg1,arg2,arg3,(dist_tensor const *)arg4,(dist_tensor const *)arg5,SWIG_STD_MOVE(arg6),(dist_collective_options const *)arg7,arg8);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -10132,15 +5908,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_377dbe7983f549bf(long long _swig_go_0
   arg7 = dist_swig::room_for_work();
   
   result = (dist_status)dist_reduce_scatter(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6,arg7);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -10175,15 +5943,7 @@ _gostring_ _wrap_dist_all_gather_cdist_377dbe7983f549bf(long long _swig_go_0, _g
   arg6 = dist_swig::room_for_work();
   
   result = (dist_status)dist_all_gather(arg1,(dist_tensor const *)arg2,(dist_tensor const *)arg3,SWIG_STD_MOVE(arg4),(dist_collective_options const *)arg5,arg6);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -10220,15 +5980,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_377dbe7983f549bf(long long _swig_go_0
   arg7 = dist_swig::room_for_work();
   
   result = (dist_status)dist_gather_to_root(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6,arg7);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -10265,15 +6017,7 @@ _gostring_ _wrap_dist_broadcast_cdist_377dbe7983f549bf(long long _swig_go_0, int
   arg7 = dist_swig::room_for_work();
   
   result = (dist_status)dist_broadcast(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6,arg7);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -10310,15 +6054,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_377dbe7983f549bf(long long _swig_g
   arg7 = dist_swig::room_for_work();
   
   result = (dist_status)dist_scatter_from_root(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6,arg7);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -10353,15 +6089,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_377dbe7983f549bf(long long _swig_go_0, _g
   arg6 = dist_swig::room_for_work();
   
   result = (dist_status)dist_all_to_all(arg1,(dist_tensor const *)arg2,(dist_tensor const *)arg3,SWIG_STD_MOVE(arg4),(dist_collective_options const *)arg5,arg6);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -10400,15 +6128,7 @@ _gostring_ _wrap_dist_scan_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _s
   arg8 = dist_swig::room_for_work();
   
   result = (dist_status)dist_scan(arg1,arg2,arg3,(dist_tensor const *)arg4,(dist_tensor const *)arg5,SWIG_STD_MOVE(arg6),(dist_collective_options const *)arg7,arg8);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -10447,15 +6167,7 @@ _gostring_ _wrap_dist_permute_cdist_377dbe7983f549bf(long long _swig_go_0, intgo
   arg8 = dist_swig::room_for_work();
   
   result = (dist_status)dist_permute(arg1,arg2,arg3,(dist_tensor const *)arg4,(dist_tensor const *)arg5,SWIG_STD_MOVE(arg6),(dist_collective_options const *)arg7,arg8);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -10478,15 +6190,7 @@ _gostring_ _wrap_dist_barrier_cdist_377dbe7983f549bf(long long _swig_go_0, dist_
   arg3 = dist_swig::room_for_work();
   
   result = (dist_status)dist_barrier(arg1,(dist_collective_options const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -10511,15 +6215,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_377dbe7983f549bf(long long _swig_go
   dist_swig::given_options = arg4;
   
   result = (dist_status)dist_all_reduce_value(arg1,arg2,arg3,(dist_collective_options const *)arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -10540,15 +6236,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_377dbe7983f549bf(long long _swig_go
   dist_swig::given_options = arg3;
   
   result = (dist_status)dist_all_gather_value(arg1,arg2,(dist_collective_options const *)arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -10567,15 +6255,7 @@ _gostring_ _wrap_dist_group_create_cdist_377dbe7983f549bf(long long _swig_go_0, 
   arg4 = (dist_group **)_swig_go_3; 
   
   result = (dist_status)dist_group_create(arg1,(int const *)arg2,SWIG_STD_MOVE(arg3),arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -10588,15 +6268,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_377dbe7983f549bf(long long _swig_go_0)
   arg1 = (dist_group *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_status)dist_group_destroy(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -10712,15 +6384,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_377dbe7983f549bf(dist_co
   arg3 = *(dist_communication_options **)&_swig_go_2; 
   
   result = (dist_status)dist_communication_options_merge((dist_communication_options const *)arg1,(dist_communication_options const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -10737,19 +6401,6 @@ void _wrap_dist_apply_options_kind_set_cdist_377dbe7983f549bf(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0) {
-  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
-  dist_apply_kind result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_apply_options **)&_swig_go_0; 
-  
-  result = (dist_apply_kind) ((arg1)->kind);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_apply_options_learning_rate_set_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
@@ -10759,19 +6410,6 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_377dbe7983f549bf(dist_appl
   
   if (arg1) (arg1)->learning_rate = arg2;
   
-}
-
-
-double _wrap_dist_apply_options_learning_rate_get_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0) {
-  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
-  double result;
-  double _swig_go_result;
-  
-  arg1 = *(dist_apply_options **)&_swig_go_0; 
-  
-  result = (double) ((arg1)->learning_rate);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -10787,19 +6425,6 @@ void _wrap_dist_apply_options_momentum_set_cdist_377dbe7983f549bf(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0) {
-  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
-  double result;
-  double _swig_go_result;
-  
-  arg1 = *(dist_apply_options **)&_swig_go_0; 
-  
-  result = (double) ((arg1)->momentum);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_apply_options_clip_norm_set_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
@@ -10809,19 +6434,6 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_377dbe7983f549bf(dist_apply_op
   
   if (arg1) (arg1)->clip_norm = arg2;
   
-}
-
-
-double _wrap_dist_apply_options_clip_norm_get_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0) {
-  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
-  double result;
-  double _swig_go_result;
-  
-  arg1 = *(dist_apply_options **)&_swig_go_0; 
-  
-  result = (double) ((arg1)->clip_norm);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -10904,15 +6516,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_377dbe7983f549bf(long long _swig_go_0, 
   dist_swig::given_options = arg7;
   
   result = (dist_status)dist_reduce_apply(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_apply_options const *)arg6,(dist_collective_options const *)arg7,arg8);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -10927,15 +6531,7 @@ _gostring_ _wrap_dist_work_test_cdist_377dbe7983f549bf(long long _swig_go_0, int
   arg2 = (int32_t *)_swig_go_1; 
   
   result = (dist_status)dist_work_test(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -10950,15 +6546,7 @@ _gostring_ _wrap_dist_work_wait_cdist_377dbe7983f549bf(long long _swig_go_0, lon
   arg2 = (int64_t)_swig_go_1; 
   
   result = (dist_status)dist_work_wait(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -10977,15 +6565,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_377dbe7983f549bf(_goslice_ _swig_go_0,
   arg4 = (size_t *)_swig_go_3; 
   
   result = (dist_status)dist_work_wait_any((dist_work *const *)arg1,SWIG_STD_MOVE(arg2),arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -10998,15 +6578,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_377dbe7983f549bf(long long _swig_go_0) {
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_status)dist_work_cancel(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -11029,15 +6601,7 @@ _gostring_ _wrap_dist_work_start_cdist_377dbe7983f549bf(long long _swig_go_0) {
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_status)dist_work_start(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -11052,39 +6616,7 @@ _gostring_ _wrap_dist_work_ready_cdist_377dbe7983f549bf(long long _swig_go_0, lo
   arg2 = (size_t)_swig_go_1; 
   
   result = (dist_status)dist_work_ready(arg1,SWIG_STD_MOVE(arg2));
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_PRIORITY_MIN_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_PRIORITY_MIN;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_PRIORITY_MAX_cdist_377dbe7983f549bf() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_PRIORITY_MAX;
-  
-  _swig_go_result = result; 
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -11101,19 +6633,6 @@ void _wrap_dist_instances_options_helper_threads_set_cdist_377dbe7983f549bf(dist
 }
 
 
-intgo _wrap_dist_instances_options_helper_threads_get_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0) {
-  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_instances_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->helper_threads);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_instances_options_max_queued_set_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
@@ -11123,19 +6642,6 @@ void _wrap_dist_instances_options_max_queued_set_cdist_377dbe7983f549bf(dist_ins
   
   if (arg1) (arg1)->max_queued = arg2;
   
-}
-
-
-long long _wrap_dist_instances_options_max_queued_get_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0) {
-  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_instances_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->max_queued);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -11151,19 +6657,6 @@ void _wrap_dist_instances_options_spin_ns_set_cdist_377dbe7983f549bf(dist_instan
 }
 
 
-long long _wrap_dist_instances_options_spin_ns_get_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0) {
-  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_instances_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->spin_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_instances_options_stuck_ns_set_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
@@ -11176,19 +6669,6 @@ void _wrap_dist_instances_options_stuck_ns_set_cdist_377dbe7983f549bf(dist_insta
 }
 
 
-long long _wrap_dist_instances_options_stuck_ns_get_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0) {
-  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_instances_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->stuck_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_instances_options_max_replaced_set_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
@@ -11198,19 +6678,6 @@ void _wrap_dist_instances_options_max_replaced_set_cdist_377dbe7983f549bf(dist_i
   
   if (arg1) (arg1)->max_replaced = arg2;
   
-}
-
-
-intgo _wrap_dist_instances_options_max_replaced_get_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0) {
-  dist_instances_options *arg1 = (dist_instances_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_instances_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->max_replaced);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -11261,15 +6728,7 @@ _gostring_ _wrap_dist_instances_open_cdist_377dbe7983f549bf(long long _swig_go_0
   arg2 = *(dist_instances_options **)&_swig_go_1; 
   
   result = (dist_status)dist_instances_open(arg1,(dist_instances_options const *)arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -11284,15 +6743,7 @@ _gostring_ _wrap_dist_instances_close_cdist_377dbe7983f549bf(long long _swig_go_
   arg2 = (int64_t)_swig_go_1; 
   
   result = (dist_status)dist_instances_close(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -11307,15 +6758,7 @@ _gostring_ _wrap_dist_serve_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _
   arg2 = (int32_t)_swig_go_1; 
   
   result = (dist_status)dist_serve(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -11341,15 +6784,7 @@ _gostring_ _wrap_dist_replica_check_cdist_377dbe7983f549bf(long long _swig_go_0)
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_status)dist_replica_check(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -11364,15 +6799,7 @@ _gostring_ _wrap_dist_request_test_cdist_377dbe7983f549bf(long long _swig_go_0, 
   arg2 = (int32_t *)_swig_go_1; 
   
   result = (dist_status)dist_request_test(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -11387,42 +6814,7 @@ _gostring_ _wrap_dist_request_wait_cdist_377dbe7983f549bf(long long _swig_go_0, 
   arg2 = (int64_t)_swig_go_1; 
   
   result = (dist_status)dist_request_wait(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_request_wait_any_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
-  dist_request **arg1 = (dist_request **) 0 ;
-  size_t arg2 ;
-  int64_t arg3 ;
-  size_t *arg4 = (size_t *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_request **)_swig_go_0.array; 
-  arg2 = (size_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  arg4 = (size_t *)_swig_go_3; 
-  
-  result = (dist_status)dist_request_wait_any((dist_request *const *)arg1,SWIG_STD_MOVE(arg2),arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -11435,15 +6827,7 @@ _gostring_ _wrap_dist_request_cancel_cdist_377dbe7983f549bf(long long _swig_go_0
   arg1 = (dist_request *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_status)dist_request_cancel(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -11481,15 +6865,7 @@ _gostring_ _wrap_dist_completions_create_cdist_377dbe7983f549bf(dist_allocator *
   arg2 = (dist_completions **)_swig_go_1; 
   
   result = (dist_status)dist_completions_create((dist_allocator const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -11506,49 +6882,8 @@ _gostring_ _wrap_dist_completions_next_cdist_377dbe7983f549bf(long long _swig_go
   arg3 = (dist_request **)_swig_go_2; 
   
   result = (dist_status)dist_completions_next(arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_completions_descriptor_cdist_377dbe7983f549bf(long long _swig_go_0, int *_swig_go_1) {
-  dist_completions *arg1 = (dist_completions *) 0 ;
-  int32_t *arg2 = (int32_t *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_completions *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (int32_t *)_swig_go_1; 
-  
-  result = (dist_status)dist_completions_descriptor(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_completions_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
-  dist_completions *arg1 = (dist_completions *) 0 ;
-  
-  arg1 = (dist_completions *)dist_swig::pointer(_swig_go_0); 
-  
-  dist_completions_destroy(arg1);
-  
 }
 
 
@@ -11564,19 +6899,6 @@ void _wrap_dist_batcher_options_max_items_set_cdist_377dbe7983f549bf(dist_batche
 }
 
 
-intgo _wrap_dist_batcher_options_max_items_get_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0) {
-  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_batcher_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->max_items);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_batcher_options_max_delay_ns_set_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
@@ -11586,19 +6908,6 @@ void _wrap_dist_batcher_options_max_delay_ns_set_cdist_377dbe7983f549bf(dist_bat
   
   if (arg1) (arg1)->max_delay_ns = arg2;
   
-}
-
-
-long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0) {
-  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_batcher_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->max_delay_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -11614,19 +6923,6 @@ void _wrap_dist_batcher_options_max_waiting_set_cdist_377dbe7983f549bf(dist_batc
 }
 
 
-long long _wrap_dist_batcher_options_max_waiting_get_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0) {
-  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_batcher_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->max_waiting);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_batcher_options_max_bytes_set_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   size_t arg2 ;
@@ -11636,19 +6932,6 @@ void _wrap_dist_batcher_options_max_bytes_set_cdist_377dbe7983f549bf(dist_batche
   
   if (arg1) (arg1)->max_bytes = arg2;
   
-}
-
-
-long long _wrap_dist_batcher_options_max_bytes_get_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0) {
-  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
-  size_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_batcher_options **)&_swig_go_0; 
-  
-  result =  ((arg1)->max_bytes);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -11664,19 +6947,6 @@ void _wrap_dist_batcher_options_continuous_set_cdist_377dbe7983f549bf(dist_batch
 }
 
 
-intgo _wrap_dist_batcher_options_continuous_get_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0) {
-  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_batcher_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->continuous);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_batcher_options_max_results_set_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
@@ -11686,19 +6956,6 @@ void _wrap_dist_batcher_options_max_results_set_cdist_377dbe7983f549bf(dist_batc
   
   if (arg1) (arg1)->max_results = arg2;
   
-}
-
-
-intgo _wrap_dist_batcher_options_max_results_get_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0) {
-  dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_batcher_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->max_results);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -11764,15 +7021,7 @@ _gostring_ _wrap_dist_batcher_create_cdist_377dbe7983f549bf(long long _swig_go_0
   arg5 = (dist_batcher **)_swig_go_3; 
   
   result = (dist_status)dist_batcher_create(arg1,arg2,arg3,(dist_batcher_options const *)arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -11799,15 +7048,7 @@ _gostring_ _wrap_dist_batcher_destroy_cdist_377dbe7983f549bf(long long _swig_go_
   arg1 = (dist_batcher *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_status)dist_batcher_destroy(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -11892,15 +7133,7 @@ _gostring_ _wrap_dist_batch_check_cdist_377dbe7983f549bf(long long _swig_go_0, l
   arg2 = (size_t)_swig_go_1; 
   
   result = (dist_status)dist_batch_check(arg1,SWIG_STD_MOVE(arg2));
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -11917,15 +7150,7 @@ _gostring_ _wrap_dist_batch_emit_cdist_377dbe7983f549bf(long long _swig_go_0, lo
   arg3 = (void *)dist_swig::pointer(_swig_go_2); 
   
   result = (dist_status)dist_batch_emit(arg1,SWIG_STD_MOVE(arg2),arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -11956,15 +7181,7 @@ _gostring_ _wrap_dist_request_take_cdist_377dbe7983f549bf(long long _swig_go_0, 
   arg3 = (void **)_swig_go_2; 
   
   result = (dist_status)dist_request_take(arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -11979,15 +7196,7 @@ _gostring_ _wrap_dist_versions_create_cdist_377dbe7983f549bf(dist_allocator *_sw
   arg2 = (dist_versions **)_swig_go_1; 
   
   result = (dist_status)dist_versions_create((dist_allocator const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -12008,15 +7217,7 @@ _gostring_ _wrap_dist_versions_publish_cdist_377dbe7983f549bf(long long _swig_go
   arg5 = (int64_t *)_swig_go_2; 
   
   result = (dist_status)dist_versions_publish(arg1,arg2,arg3,arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -12035,15 +7236,7 @@ _gostring_ _wrap_dist_replica_version_cdist_377dbe7983f549bf(long long _swig_go_
   arg4 = (int64_t *)_swig_go_3; 
   
   result = (dist_status)dist_replica_version(arg1,arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -12073,15 +7266,7 @@ _gostring_ _wrap_dist_versions_await_cdist_377dbe7983f549bf(long long _swig_go_0
   arg3 = (int64_t)_swig_go_2; 
   
   result = (dist_status)dist_versions_await(arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -12111,15 +7296,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_377dbe7983f549bf(long long _swig
   arg3 = (dist_value **)_swig_go_2; 
   
   result = (dist_status)dist_value_create_tensor(arg1,(dist_tensor const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -12144,15 +7321,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_377dbe7983f549bf(long long _swig_g
   arg5 = (dist_value **)_swig_go_3; 
   
   result = (dist_status)dist_value_wrap_tensor(arg1,(dist_tensor const *)arg2,arg3,arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -12171,15 +7340,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_377dbe7983f549bf(long long 
   arg4 = (dist_value **)_swig_go_3; 
   
   result = (dist_status)dist_value_create_per_replica(arg1,(dist_value *const *)arg2,SWIG_STD_MOVE(arg3),arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -12198,15 +7359,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_377dbe7983f549bf(long long _sw
   arg4 = (dist_value **)_swig_go_3; 
   
   result = (dist_status)dist_value_create_mirrored(arg1,(dist_value *const *)arg2,SWIG_STD_MOVE(arg3),arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -12225,15 +7378,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_377dbe7983f549bf(long long _swig_g
   arg4 = (dist_value **)_swig_go_3; 
   
   result = (dist_status)dist_value_create_list(arg1,(dist_value *const *)arg2,SWIG_STD_MOVE(arg3),arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -12252,15 +7397,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_377dbe7983f549bf(long long _swig_
   arg4 = (dist_value **)_swig_go_3; 
   
   result = (dist_status)dist_value_create_tuple(arg1,(dist_value *const *)arg2,SWIG_STD_MOVE(arg3),arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -12287,15 +7424,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_377dbe7983f549bf(long long _swig_g
   arg5 = (dist_value **)_swig_go_4; 
   
   result = (dist_status)dist_value_create_dict(arg1,(char const *const *)arg2,(dist_value *const *)arg3,SWIG_STD_MOVE(arg4),arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -12311,15 +7440,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_377dbe7983f549bf(long long _swig_g
   arg2 = (dist_value **)_swig_go_1; 
   
   result = (dist_status)dist_value_create_none(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -12334,15 +7455,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_377dbe7983f549bf(long long _sw
   arg2 = (dist_value **)_swig_go_1; 
   
   result = (dist_status)dist_value_create_variable(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -12362,15 +7475,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_377dbe7983f549bf(long long _swi
   arg4 = (dist_value **)_swig_go_2; 
   
   result = (dist_status)dist_values_from_function(arg1,arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -12488,15 +7593,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_377dbe7983f549bf(long long _swig_go_0, 
   
   
   result = (dist_status)dist_value_tensor((dist_value const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   {
     int64_t numbers[dist_swig::kTensorNumbers] = {
@@ -12539,15 +7636,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_377dbe7983f549bf(long long _swig_g
   arg3 = (dist_value **)_swig_go_2; 
   
   result = (dist_status)dist_value_create_text(arg1,(char const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -12568,15 +7657,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_377dbe7983f549bf(long long _swig_g
   arg4 = (dist_value **)_swig_go_2; 
   
   result = (dist_status)dist_value_wrap_object(arg1,arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -12597,15 +7678,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_377dbe7983f549bf(long long _s
   arg5 = (dist_value **)_swig_go_4; 
   
   result = (dist_status)dist_value_create_composite(arg1,arg2,(dist_value *const *)arg3,SWIG_STD_MOVE(arg4),arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -12636,83 +7709,6 @@ long long _wrap_dist_value_object_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_377dbe7983f549bf(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
-  dist_value **arg3 = (dist_value **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  arg2 = *(DLManagedTensor **)&_swig_go_1; 
-  arg3 = (dist_value **)_swig_go_2; 
-  
-  result = (dist_status)dist_value_from_dlpack(arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_value_to_dlpack_cdist_377dbe7983f549bf(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
-  dist_value *arg1 = (dist_value *) 0 ;
-  DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
-  arg2 = *(DLManagedTensor ***)&_swig_go_1; 
-  
-  result = (dist_status)dist_value_to_dlpack(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-long long _wrap_dist_dtype_size_cdist_377dbe7983f549bf(intgo _swig_go_0) {
-  dist_dtype arg1 ;
-  size_t result;
-  long long _swig_go_result;
-  
-  arg1 = (dist_dtype)_swig_go_0; 
-  
-  result = dist_dtype_size(arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-long long _wrap_dist_tensor_num_elements_cdist_377dbe7983f549bf(_goslice_ _swig_go_0) {
-  dist_tensor *arg1 = (dist_tensor *) 0 ;
-  dist_swig::Tensors tensors1 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  
-  arg1 = tensors1.unpack((const int64_t *)_swig_go_0.array, (size_t)_swig_go_0.len);
-  
-  
-  result = (int64_t)dist_tensor_num_elements((dist_tensor const *)arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_variable_options_aggregation_set_cdist_377dbe7983f549bf(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   dist_aggregation arg2 ;
@@ -12722,19 +7718,6 @@ void _wrap_dist_variable_options_aggregation_set_cdist_377dbe7983f549bf(dist_var
   
   if (arg1) (arg1)->aggregation = arg2;
   
-}
-
-
-intgo _wrap_dist_variable_options_aggregation_get_cdist_377dbe7983f549bf(dist_variable_options *_swig_go_0) {
-  dist_variable_options *arg1 = (dist_variable_options *) 0 ;
-  dist_aggregation result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_variable_options **)&_swig_go_0; 
-  
-  result = (dist_aggregation) ((arg1)->aggregation);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -12757,19 +7740,6 @@ void _wrap_dist_variable_options_name_set_cdist_377dbe7983f549bf(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_377dbe7983f549bf(dist_variable_options *_swig_go_0) {
-  dist_variable_options *arg1 = (dist_variable_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_variable_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->name);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_variable_options_synchronization_set_cdist_377dbe7983f549bf(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   dist_synchronization arg2 ;
@@ -12779,19 +7749,6 @@ void _wrap_dist_variable_options_synchronization_set_cdist_377dbe7983f549bf(dist
   
   if (arg1) (arg1)->synchronization = arg2;
   
-}
-
-
-intgo _wrap_dist_variable_options_synchronization_get_cdist_377dbe7983f549bf(dist_variable_options *_swig_go_0) {
-  dist_variable_options *arg1 = (dist_variable_options *) 0 ;
-  dist_synchronization result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_variable_options **)&_swig_go_0; 
-  
-  result = (dist_synchronization) ((arg1)->synchronization);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -12845,15 +7802,7 @@ _gostring_ _wrap_dist_variable_create_cdist_377dbe7983f549bf(long long _swig_go_
   arg4 = (dist_variable **)_swig_go_3; 
   
   result = (dist_status)dist_variable_create(arg1,(dist_tensor const *)arg2,(dist_variable_options const *)arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -12910,15 +7859,7 @@ _gostring_ _wrap_dist_variable_component_cdist_377dbe7983f549bf(long long _swig_
   
   
   result = (dist_status)dist_variable_component((dist_variable const *)arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   {
     int64_t numbers[dist_swig::kTensorNumbers] = {
@@ -12944,15 +7885,7 @@ _gostring_ _wrap_dist_variable_read_cdist_377dbe7983f549bf(long long _swig_go_0,
   arg3 = (dist_value **)_swig_go_2; 
   
   result = (dist_status)dist_variable_read(arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -12971,15 +7904,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_377dbe7983f549bf(long long _swig_go_
   arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
   
   result = (dist_status)dist_variable_assign(arg1,arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -12996,15 +7921,7 @@ _gostring_ _wrap_dist_replica_read_cdist_377dbe7983f549bf(long long _swig_go_0, 
   arg3 = (dist_value **)_swig_go_2; 
   
   result = (dist_status)dist_replica_read(arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -13030,15 +7947,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_377dbe7983f549bf(long long _swig_go_0
   dist_swig::given_options = arg5;
   
   result = (dist_status)dist_replica_assign(arg1,arg2,arg3,(dist_tensor const *)arg4,(dist_collective_options const *)arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -13066,15 +7975,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_377dbe7983f549bf(long long _swig_go
   arg5 = (dist_variable **)_swig_go_4; 
   
   result = (dist_status)dist_replica_variable(arg1,(char const *)arg2,(dist_tensor const *)arg3,(dist_variable_options const *)arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -13152,15 +8053,7 @@ _gostring_ _wrap_dist_variable_device_cdist_377dbe7983f549bf(long long _swig_go_
   
   
   result = (dist_status)dist_variable_device((dist_strategy const *)arg1,(dist_variable const *)arg2,arg3,(char const **)arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   if (text4) *_swig_go_3 = Swig_AllocateString(text4, std::strlen(text4));
   
@@ -13182,15 +8075,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_377dbe7983f549bf(long long _swig_go
   arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
   
   result = (dist_status)dist_variable_scatter(arg1,arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -13213,15 +8098,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_377dbe7983f549bf(long long _swi
   dist_swig::given_options = arg5;
   
   result = (dist_status)dist_replica_assign_value(arg1,arg2,arg3,arg4,(dist_collective_options const *)arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -13244,15 +8121,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_377dbe7983f549bf(long long _swig_go_
   dist_swig::given_options = arg5;
   
   result = (dist_status)dist_replica_scatter(arg1,arg2,arg3,arg4,(dist_collective_options const *)arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -13275,15 +8144,7 @@ _gostring_ _wrap_dist_reduce_cdist_377dbe7983f549bf(long long _swig_go_0, intgo 
   arg6 = (dist_value **)_swig_go_5; 
   
   result = (dist_status)dist_reduce(arg1,arg2,arg3,(int const *)arg4,SWIG_STD_MOVE(arg5),arg6);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -13306,15 +8167,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_377dbe7983f549bf(long long _swig_go_0, int
   arg6 = (dist_value **)_swig_go_5; 
   
   result = (dist_status)dist_reduce_to(arg1,arg2,arg3,(dist_destination const *)arg4,(dist_communication_options const *)arg5,arg6);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -13339,15 +8192,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_377dbe7983f549bf(long long _swig_go_
   arg7 = (dist_value **)_swig_go_6.array; 
   
   result = (dist_status)dist_batch_reduce_to(arg1,arg2,(dist_value *const *)arg3,(dist_destination const *)arg4,SWIG_STD_MOVE(arg5),(dist_communication_options const *)arg6,arg7);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -13366,15 +8211,7 @@ _gostring_ _wrap_dist_gather_cdist_377dbe7983f549bf(long long _swig_go_0, long l
   arg4 = (dist_value **)_swig_go_3; 
   
   result = (dist_status)dist_gather(arg1,arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -13391,19 +8228,6 @@ void _wrap_dist_update_options_ungrouped_set_cdist_377dbe7983f549bf(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_377dbe7983f549bf(dist_update_options *_swig_go_0) {
-  dist_update_options *arg1 = (dist_update_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_update_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->ungrouped);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_update_options_parallel_set_cdist_377dbe7983f549bf(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
@@ -13413,19 +8237,6 @@ void _wrap_dist_update_options_parallel_set_cdist_377dbe7983f549bf(dist_update_o
   
   if (arg1) (arg1)->parallel = arg2;
   
-}
-
-
-intgo _wrap_dist_update_options_parallel_get_cdist_377dbe7983f549bf(dist_update_options *_swig_go_0) {
-  dist_update_options *arg1 = (dist_update_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_update_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->parallel);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -13473,15 +8284,7 @@ _gostring_ _wrap_dist_update_cdist_377dbe7983f549bf(long long _swig_go_0, long l
   arg8 = (dist_value **)_swig_go_6; 
   
   result = (dist_status)dist_update(arg1,arg2,arg3,arg4,arg5,arg6,(dist_update_options const *)arg7,arg8);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -13507,15 +8310,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_377dbe7983f549bf(long long _swig_go_
   arg7 = (dist_value **)_swig_go_5; 
   
   result = (dist_status)dist_update_non_slot(arg1,arg2,arg3,arg4,arg5,(dist_update_options const *)arg6,arg7);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -13543,15 +8338,7 @@ _gostring_ _wrap_dist_replica_update_cdist_377dbe7983f549bf(long long _swig_go_0
   arg8 = (dist_value **)_swig_go_6; 
   
   result = (dist_status)dist_replica_update(arg1,arg2,arg3,arg4,arg5,arg6,(dist_update_options const *)arg7,arg8);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -13568,15 +8355,7 @@ _gostring_ _wrap_dist_strategy_local_results_cdist_377dbe7983f549bf(long long _s
   arg3 = (dist_value **)_swig_go_2; 
   
   result = (dist_status)dist_strategy_local_results(arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -13595,15 +8374,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_377dbe7983f549bf(long long _swig_go_0, 
   arg4 = (dist_value **)_swig_go_3; 
   
   result = (dist_status)dist_broadcast_to(arg1,arg2,(dist_destination const *)arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -13622,15 +8393,7 @@ _gostring_ _wrap_dist_destination_device_cdist_377dbe7983f549bf(long long _swig_
   arg4 = (size_t)_swig_go_3; 
   
   result = (dist_status)dist_destination_device(arg1,(dist_destination const *)arg2,arg3,SWIG_STD_MOVE(arg4));
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -13646,15 +8409,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_377dbe7983f549bf(intgo _s
   arg2 = (dist_reduce_op *)_swig_go_1; 
   
   result = (dist_status)dist_reduce_op_from_aggregation(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -13671,19 +8426,6 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_377dbe7983f549bf(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
-  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->drop_remainder);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_dataset_options_global_batch_size_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
@@ -13693,19 +8435,6 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_377dbe7983f549bf(dis
   
   if (arg1) (arg1)->global_batch_size = arg2;
   
-}
-
-
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
-  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->global_batch_size);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -13721,19 +8450,6 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_377dbe7983f549bf(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
-  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->shuffle);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_dataset_options_prefetch_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
@@ -13743,19 +8459,6 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_377dbe7983f549bf(dist_dataset
   
   if (arg1) (arg1)->prefetch = arg2;
   
-}
-
-
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
-  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->prefetch);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -13771,19 +8474,6 @@ void _wrap_dist_dataset_options_seed_set_cdist_377dbe7983f549bf(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
-  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  uint64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  
-  result = (uint64_t) ((arg1)->seed);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_dataset_options_shard_policy_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   dist_shard_policy arg2 ;
@@ -13793,19 +8483,6 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_377dbe7983f549bf(dist_dat
   
   if (arg1) (arg1)->shard_policy = arg2;
   
-}
-
-
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
-  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  dist_shard_policy result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  
-  result = (dist_shard_policy) ((arg1)->shard_policy);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -13821,19 +8498,6 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_377dbe7983f549bf(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
-  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->num_workers);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_dataset_options_worker_index_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
@@ -13843,19 +8507,6 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_377dbe7983f549bf(dist_dat
   
   if (arg1) (arg1)->worker_index = arg2;
   
-}
-
-
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
-  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->worker_index);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -13871,19 +8522,6 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_377dbe7983f549bf(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
-  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->worker_batches);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_dataset_options_shard_hint_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
@@ -13893,19 +8531,6 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_377dbe7983f549bf(dist_datas
   
   if (arg1) (arg1)->shard_hint = arg2;
   
-}
-
-
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
-  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->shard_hint);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -13921,19 +8546,6 @@ void _wrap_dist_dataset_options_interleave_set_cdist_377dbe7983f549bf(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
-  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->interleave);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_dataset_options_static_shapes_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
@@ -13943,19 +8555,6 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_377dbe7983f549bf(dist_da
   
   if (arg1) (arg1)->static_shapes = arg2;
   
-}
-
-
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
-  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->static_shapes);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -13971,19 +8570,6 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_377dbe7983f549bf(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
-  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  dist_input_mode result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  
-  result = (dist_input_mode) ((arg1)->replication_mode);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_dataset_options_as_one_process_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
@@ -13993,19 +8579,6 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_377dbe7983f549bf(dist_d
   
   if (arg1) (arg1)->as_one_process = arg2;
   
-}
-
-
-intgo _wrap_dist_dataset_options_as_one_process_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
-  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->as_one_process);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -14063,15 +8636,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_377dbe7983f549bf(long lo
   arg5 = (dist_dataset **)_swig_go_4; 
   
   result = (dist_status)dist_dataset_create_from_tensors(arg1,(dist_tensor const *)arg2,SWIG_STD_MOVE(arg3),(dist_dataset_options const *)arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -14094,15 +8659,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_377dbe7983f549bf(long l
   arg6 = (dist_dataset **)_swig_go_3; 
   
   result = (dist_status)dist_dataset_create_from_callback(arg1,arg2,arg3,arg4,(dist_dataset_options const *)arg5,arg6);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -14119,19 +8676,6 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_377dbe7983f549bf(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_377dbe7983f549bf(dist_input_context *_swig_go_0) {
-  dist_input_context *arg1 = (dist_input_context *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_input_context **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->num_input_pipelines);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_input_context_input_pipeline_id_set_cdist_377dbe7983f549bf(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
@@ -14144,19 +8688,6 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_377dbe7983f549bf(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_377dbe7983f549bf(dist_input_context *_swig_go_0) {
-  dist_input_context *arg1 = (dist_input_context *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_input_context **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->input_pipeline_id);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_377dbe7983f549bf(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
@@ -14166,19 +8697,6 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_377dbe7983f549bf(di
   
   if (arg1) (arg1)->num_replicas_in_sync = arg2;
   
-}
-
-
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_377dbe7983f549bf(dist_input_context *_swig_go_0) {
-  dist_input_context *arg1 = (dist_input_context *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_input_context **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->num_replicas_in_sync);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -14215,15 +8733,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_377dbe7983f549b
   arg3 = (int64_t *)_swig_go_2; 
   
   result = (dist_status)dist_input_context_per_replica_batch_size((dist_input_context const *)arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -14245,15 +8755,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_377dbe7983f549bf(long l
   arg5 = (dist_dataset **)_swig_go_3; 
   
   result = (dist_status)dist_dataset_create_from_function(arg1,arg2,arg3,(dist_dataset_options const *)arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -14278,15 +8780,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_377dbe7983f549bf(long long _swig_go_
   arg2 = (dist_iterator **)_swig_go_1; 
   
   result = (dist_status)dist_iterator_create(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -14422,15 +8916,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_377dbe7983f549bf(long long _swig_g
   arg2 = *(dist_position **)&_swig_go_1; 
   
   result = (dist_status)dist_iterator_position(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -14447,15 +8933,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_377dbe7983f549bf(long long _swig_
   arg3 = (dist_iterator **)_swig_go_2; 
   
   result = (dist_status)dist_iterator_create_at(arg1,(dist_position const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -14470,15 +8948,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_377dbe7983f549bf(long long _swig_go_0,
   arg2 = (dist_value **)_swig_go_1; 
   
   result = (dist_status)dist_iterator_next(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -14521,15 +8991,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_377dbe7983f549bf(long long
   arg8 = (dist_dataset **)_swig_go_5; 
   
   result = (dist_status)dist_dataset_create_from_files(arg1,(char const *const *)arg2,SWIG_STD_MOVE(arg3),arg4,arg5,arg6,(dist_dataset_options const *)arg7,arg8);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -14553,15 +9015,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_377dbe7983f549bf(long long _s
   arg6 = (size_t)_swig_go_5; 
   
   result = (dist_status)dist_batch_sizes_for_worker(arg1,arg2,arg3,arg4,arg5,SWIG_STD_MOVE(arg6));
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -14576,15 +9030,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_377dbe7983f549bf(long long _swi
   arg2 = (dist_value **)_swig_go_1; 
   
   result = (dist_status)dist_dataset_element_spec(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -14606,15 +9052,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_377dbe7983f549bf(long long _swig_go_0
   arg5 = (dist_value **)_swig_go_3; 
   
   result = (dist_status)dist_dataset_reduce(arg1,arg2,arg3,arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -14629,15 +9067,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_377dbe7983f549bf(long long _swi
   arg2 = (int64_t)_swig_go_1; 
   
   result = (dist_status)dist_dataset_check_shards(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -14652,28 +9082,8 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_377dbe7983f549bf(long long _s
   arg2 = (dist_value **)_swig_go_1; 
   
   result = (dist_status)dist_iterator_next_optional(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
-}
-
-
-void _wrap_dist_drift_num_copies_set_cdist_377dbe7983f549bf(dist_drift *_swig_go_0, intgo _swig_go_1) {
-  dist_drift *arg1 = (dist_drift *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_drift **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->num_copies = arg2;
-  
 }
 
 
@@ -14690,18 +9100,6 @@ intgo _wrap_dist_drift_num_copies_get_cdist_377dbe7983f549bf(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_377dbe7983f549bf(dist_drift *_swig_go_0, intgo _swig_go_1) {
-  dist_drift *arg1 = (dist_drift *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_drift **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->replica = arg2;
-  
-}
-
-
 intgo _wrap_dist_drift_replica_get_cdist_377dbe7983f549bf(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
@@ -14715,18 +9113,6 @@ intgo _wrap_dist_drift_replica_get_cdist_377dbe7983f549bf(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_377dbe7983f549bf(dist_drift *_swig_go_0, intgo _swig_go_1) {
-  dist_drift *arg1 = (dist_drift *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_drift **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->expected_replica = arg2;
-  
-}
-
-
 intgo _wrap_dist_drift_expected_replica_get_cdist_377dbe7983f549bf(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
@@ -14737,18 +9123,6 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_377dbe7983f549bf(dist_drift *_
   result = (int32_t) ((arg1)->expected_replica);
   _swig_go_result = result; 
   return _swig_go_result;
-}
-
-
-void _wrap_dist_drift_element_set_cdist_377dbe7983f549bf(dist_drift *_swig_go_0, long long _swig_go_1) {
-  dist_drift *arg1 = (dist_drift *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_drift **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->element = arg2;
-  
 }
 
 
@@ -14798,15 +9172,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_377dbe7983f549bf(long long _swi
   arg3 = *(dist_drift **)&_swig_go_2; 
   
   result = (dist_status)dist_variable_check_drift(arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -14829,15 +9195,7 @@ _gostring_ _wrap_dist_metric_create_cdist_377dbe7983f549bf(long long _swig_go_0,
   arg4 = (dist_metric **)_swig_go_3; 
   
   result = (dist_status)dist_metric_create(arg1,arg2,(char const *)arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -14868,15 +9226,7 @@ _gostring_ _wrap_dist_metric_update_cdist_377dbe7983f549bf(long long _swig_go_0,
   
   
   result = (dist_status)dist_metric_update(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,(dist_tensor const *)arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -14893,15 +9243,7 @@ _gostring_ _wrap_dist_metric_result_cdist_377dbe7983f549bf(long long _swig_go_0,
   arg3 = (double *)_swig_go_2; 
   
   result = (dist_status)dist_metric_result(arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -14916,15 +9258,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_377dbe7983f549bf(long long _swig_go_0, 
   arg2 = (dist_metric *)dist_swig::pointer(_swig_go_1); 
   
   result = (dist_status)dist_metric_reset(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -15003,15 +9337,7 @@ _gostring_ _wrap_dist_average_loss_cdist_377dbe7983f549bf(long long _swig_go_0, 
   
   
   result = (dist_status)dist_average_loss(arg1,(dist_tensor const *)arg2,(dist_tensor const *)arg3,arg4,(dist_tensor const *)arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -15034,15 +9360,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_377dbe7983f549bf(long long
   
   
   result = (dist_status)dist_scale_regularization_loss(arg1,(dist_tensor const *)arg2,(dist_tensor const *)arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -15055,15 +9373,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_377dbe7983f549bf(long long _swig_go_0) {
   arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_status)dist_scope_enter(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -15076,15 +9386,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_377dbe7983f549bf(long long _swig_go_0) {
   arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_status)dist_scope_exit(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -15141,15 +9443,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_377dbe7983f549bf(long long _swig_go_0) 
   arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_status)dist_set_strategy(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -15164,15 +9458,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_377dbe7983f549bf(long long _swig_go_0
   arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
   
   result = (dist_status)dist_colocate_enter(arg1,(dist_value const *)arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -15185,15 +9471,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_377dbe7983f549bf(long long _swig_go_0)
   arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_status)dist_colocate_exit(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -15210,15 +9488,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_377dbe7983f549bf(long long
   arg3 = (int32_t *)_swig_go_2; 
   
   result = (dist_status)dist_variable_created_in_scope(arg1,(dist_value const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -15248,19 +9518,6 @@ void _wrap_dist_cross_device_options_kind_set_cdist_377dbe7983f549bf(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  dist_cross_device_kind result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  
-  result = (dist_cross_device_kind) ((arg1)->kind);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -15280,19 +9537,6 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_377dbe7983f549bf
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->reduce_to_device);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
@@ -15302,19 +9546,6 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_377dbe79
   
   if (arg1) (arg1)->accumulate_element_bytes = arg2;
   
-}
-
-
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  size_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  
-  result =  ((arg1)->accumulate_element_bytes);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -15387,15 +9618,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_377dbe7983f549bf(dist_cross_devi
   arg2 = (dist_cross_device **)_swig_go_1; 
   
   result = (dist_status)dist_cross_device_create((dist_cross_device_options const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -15452,15 +9675,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_377dbe7983f549bf(long long _swig
   arg5 = (dist_value **)_swig_go_4; 
   
   result = (dist_status)dist_cross_device_reduce(arg1,arg2,arg3,(dist_destination const *)arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -15483,15 +9698,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_377dbe7983f549bf(long long
   arg6 = (dist_value **)_swig_go_5.array; 
   
   result = (dist_status)dist_cross_device_batch_reduce(arg1,arg2,(dist_value *const *)arg3,(dist_destination const *)arg4,SWIG_STD_MOVE(arg5),arg6);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -15510,15 +9717,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_377dbe7983f549bf(long long _s
   arg4 = (dist_value **)_swig_go_3; 
   
   result = (dist_status)dist_cross_device_broadcast(arg1,arg2,(dist_destination const *)arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -15537,15 +9736,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_377dbe7983f549bf(long long _swig
   arg4 = (dist_value **)_swig_go_3; 
   
   result = (dist_status)dist_cross_device_gather(arg1,arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -15562,19 +9753,6 @@ void _wrap_dist_checkpoint_options_sharded_set_cdist_377dbe7983f549bf(dist_check
 }
 
 
-intgo _wrap_dist_checkpoint_options_sharded_get_cdist_377dbe7983f549bf(dist_checkpoint_options *_swig_go_0) {
-  dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->sharded);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_checkpoint_options_position_set_cdist_377dbe7983f549bf(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
@@ -15584,19 +9762,6 @@ void _wrap_dist_checkpoint_options_position_set_cdist_377dbe7983f549bf(dist_chec
   
   if (arg1) (arg1)->position = arg2;
   
-}
-
-
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_377dbe7983f549bf(dist_checkpoint_options *_swig_go_0) {
-  dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
-  dist_position *result = 0 ;
-  dist_position *_swig_go_result;
-  
-  arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
-  
-  result = (dist_position *) ((arg1)->position);
-  *(dist_position **)&_swig_go_result = (dist_position *)result; 
-  return _swig_go_result;
 }
 
 
@@ -15704,15 +9869,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_377dbe7983f549bf(long long _swig_go_
   arg5 = *(dist_checkpoint_options **)&_swig_go_4; 
   
   result = (dist_status)dist_checkpoint_save(arg1,(char const *)arg2,(dist_variable *const *)arg3,SWIG_STD_MOVE(arg4),(dist_checkpoint_options const *)arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -15738,15 +9895,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_377dbe7983f549bf(long long _swig_go_
   arg5 = *(dist_checkpoint_options **)&_swig_go_4; 
   
   result = (dist_status)dist_checkpoint_load(arg1,(char const *)arg2,(dist_variable *const *)arg3,SWIG_STD_MOVE(arg4),(dist_checkpoint_options const *)arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -15768,15 +9917,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_377dbe7983f549bf(long long _swig_go_
   arg3 = (dist_checkpoint **)_swig_go_2; 
   
   result = (dist_status)dist_checkpoint_open(arg1,(char const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -15830,15 +9971,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_377dbe7983f549bf(long long _swig_go_
   
   
   result = (dist_status)dist_checkpoint_spec((dist_checkpoint const *)arg1,(char const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   {
     int64_t numbers[dist_swig::kTensorNumbers] = {
@@ -15869,41 +10002,8 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_377dbe7983f549bf(long long _swig_go_
   arg3 = (dist_value **)_swig_go_2; 
   
   result = (dist_status)dist_checkpoint_read((dist_checkpoint const *)arg1,(char const *)arg2,arg3);
+  _swig_go_result = dist_swig_report(result); 
   
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_checkpoint_map_options_copy_set_cdist_377dbe7983f549bf(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
-  dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->copy = arg2;
-  
-}
-
-
-intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_377dbe7983f549bf(dist_checkpoint_map_options *_swig_go_0) {
-  dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->copy);
-  _swig_go_result = result; 
   return _swig_go_result;
 }
 
@@ -15917,19 +10017,6 @@ void _wrap_dist_checkpoint_map_options_verify_set_cdist_377dbe7983f549bf(dist_ch
   
   if (arg1) (arg1)->verify = arg2;
   
-}
-
-
-intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_377dbe7983f549bf(dist_checkpoint_map_options *_swig_go_0) {
-  dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->verify);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -15972,15 +10059,7 @@ _gostring_ _wrap_dist_checkpoint_map_cdist_377dbe7983f549bf(long long _swig_go_0
   arg4 = (dist_value **)_swig_go_3; 
   
   result = (dist_status)dist_checkpoint_map((dist_checkpoint const *)arg1,(char const *)arg2,(dist_checkpoint_map_options const *)arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -15998,15 +10077,7 @@ _gostring_ _wrap_dist_checkpoint_map_all_cdist_377dbe7983f549bf(long long _swig_
   arg3 = (dist_value **)_swig_go_2; 
   
   result = (dist_status)dist_checkpoint_map_all((dist_checkpoint const *)arg1,(dist_checkpoint_map_options const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -16069,42 +10140,6 @@ void _wrap_dist_checkpoint_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) 
 }
 
 
-intgo _wrap_DIST_PREEMPTION_NONE_cdist_377dbe7983f549bf() {
-  dist_preemption_state result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_PREEMPTION_NONE;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_PREEMPTION_SAVED_cdist_377dbe7983f549bf() {
-  dist_preemption_state result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_PREEMPTION_SAVED;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_PREEMPTION_OVER_cdist_377dbe7983f549bf() {
-  dist_preemption_state result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_PREEMPTION_OVER;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_preemption_options_path_set_cdist_377dbe7983f549bf(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -16124,19 +10159,6 @@ void _wrap_dist_preemption_options_path_set_cdist_377dbe7983f549bf(dist_preempti
 }
 
 
-_gostring_ _wrap_dist_preemption_options_path_get_cdist_377dbe7983f549bf(dist_preemption_options *_swig_go_0) {
-  dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_preemption_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->path);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_preemption_options_grace_ns_set_cdist_377dbe7983f549bf(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t arg2 ;
@@ -16146,19 +10168,6 @@ void _wrap_dist_preemption_options_grace_ns_set_cdist_377dbe7983f549bf(dist_pree
   
   if (arg1) (arg1)->grace_ns = arg2;
   
-}
-
-
-long long _wrap_dist_preemption_options_grace_ns_get_cdist_377dbe7983f549bf(dist_preemption_options *_swig_go_0) {
-  dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_preemption_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->grace_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -16209,15 +10218,7 @@ _gostring_ _wrap_dist_preemption_handler_create_cdist_377dbe7983f549bf(long long
   arg3 = (dist_preemption_handler **)_swig_go_2; 
   
   result = (dist_status)dist_preemption_handler_create(arg1,(dist_preemption_options const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -16257,15 +10258,7 @@ _gostring_ _wrap_dist_preemption_run_cdist_377dbe7983f549bf(long long _swig_go_0
   arg4 = *(dist_run_options **)&_swig_go_2; 
   
   result = (dist_status)dist_preemption_run(arg1,arg2,arg3,(dist_run_options const *)arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -16282,15 +10275,7 @@ _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_377dbe7983f549bf(long l
   arg3 = (dist_preemption_state *)_swig_go_2; 
   
   result = (dist_status)dist_preemption_save_if_preempted(arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -16330,19 +10315,6 @@ void _wrap_dist_rpc_server_options_num_threads_set_cdist_377dbe7983f549bf(dist_r
 }
 
 
-intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_377dbe7983f549bf(dist_rpc_server_options *_swig_go_0) {
-  dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->num_threads);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_rpc_server_options_max_queued_set_cdist_377dbe7983f549bf(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
@@ -16352,19 +10324,6 @@ void _wrap_dist_rpc_server_options_max_queued_set_cdist_377dbe7983f549bf(dist_rp
   
   if (arg1) (arg1)->max_queued = arg2;
   
-}
-
-
-intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_377dbe7983f549bf(dist_rpc_server_options *_swig_go_0) {
-  dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->max_queued);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -16421,15 +10380,7 @@ _gostring_ _wrap_dist_rpc_server_create_cdist_377dbe7983f549bf(_gostring_ _swig_
   arg4 = (dist_rpc_server **)_swig_go_3; 
   
   result = (dist_status)dist_rpc_server_create((char const *)arg1,(char const *)arg2,(dist_rpc_server_options const *)arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -16456,15 +10407,7 @@ _gostring_ _wrap_dist_rpc_server_register_cdist_377dbe7983f549bf(long long _swig
   }
   
   result = (dist_status)dist_rpc_server_register(arg1,(char const *)arg2,arg3,arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -16478,15 +10421,7 @@ _gostring_ _wrap_dist_rpc_server_start_cdist_377dbe7983f549bf(long long _swig_go
   arg1 = (dist_rpc_server *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_status)dist_rpc_server_start(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -16512,15 +10447,7 @@ _gostring_ _wrap_dist_rpc_server_destroy_cdist_377dbe7983f549bf(long long _swig_
   arg1 = (dist_rpc_server *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_status)dist_rpc_server_destroy(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -16534,19 +10461,6 @@ void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_rp
   
   if (arg1) (arg1)->timeout_ns = arg2;
   
-}
-
-
-long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_rpc_client_options *_swig_go_0) {
-  dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->timeout_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -16603,15 +10517,7 @@ _gostring_ _wrap_dist_rpc_client_create_cdist_377dbe7983f549bf(_gostring_ _swig_
   arg4 = (dist_rpc_client **)_swig_go_3; 
   
   result = (dist_status)dist_rpc_client_create((char const *)arg1,(char const *)arg2,(dist_rpc_client_options const *)arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -16640,19 +10546,6 @@ void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_rpc_
 }
 
 
-long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_rpc_call_options *_swig_go_0) {
-  dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->timeout_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_rpc_call_options_cancel_set_cdist_377dbe7983f549bf(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
@@ -16662,19 +10555,6 @@ void _wrap_dist_rpc_call_options_cancel_set_cdist_377dbe7983f549bf(dist_rpc_call
   
   if (arg1) (arg1)->cancel = arg2;
   
-}
-
-
-long long _wrap_dist_rpc_call_options_cancel_get_cdist_377dbe7983f549bf(dist_rpc_call_options *_swig_go_0) {
-  dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
-  dist_cancel *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
-  
-  result = (dist_cancel *) ((arg1)->cancel);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
 }
 
 
@@ -16719,15 +10599,7 @@ _gostring_ _wrap_dist_rpc_call_cdist_377dbe7983f549bf(long long _swig_go_0, _gos
   arg5 = (dist_value **)_swig_go_4; 
   
   result = (dist_status)dist_rpc_call(arg1,(char const *)arg2,arg3,(dist_rpc_call_options const *)arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -16753,15 +10625,7 @@ _gostring_ _wrap_dist_rpc_begin_cdist_377dbe7983f549bf(long long _swig_go_0, _go
   arg5 = (dist_remote_value **)_swig_go_4; 
   
   result = (dist_status)dist_rpc_begin(arg1,(char const *)arg2,arg3,(dist_rpc_call_options const *)arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -16779,15 +10643,7 @@ _gostring_ _wrap_dist_rpc_client_methods_cdist_377dbe7983f549bf(long long _swig_
   arg3 = (dist_value **)_swig_go_2; 
   
   result = (dist_status)dist_rpc_client_methods(arg1,(dist_rpc_call_options const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -16804,15 +10660,7 @@ _gostring_ _wrap_dist_remote_value_get_cdist_377dbe7983f549bf(long long _swig_go
   arg3 = (dist_value **)_swig_go_2; 
   
   result = (dist_status)dist_remote_value_get(arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -16875,19 +10723,6 @@ void _wrap_dist_server_options_num_threads_set_cdist_377dbe7983f549bf(dist_serve
 }
 
 
-intgo _wrap_dist_server_options_num_threads_get_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0) {
-  dist_server_options *arg1 = (dist_server_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_server_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->num_threads);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_server_options_bind_address_set_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -16907,19 +10742,6 @@ void _wrap_dist_server_options_bind_address_set_cdist_377dbe7983f549bf(dist_serv
 }
 
 
-_gostring_ _wrap_dist_server_options_bind_address_get_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0) {
-  dist_server_options *arg1 = (dist_server_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_server_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->bind_address);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_server_options_start_timeout_ns_set_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
@@ -16932,19 +10754,6 @@ void _wrap_dist_server_options_start_timeout_ns_set_cdist_377dbe7983f549bf(dist_
 }
 
 
-long long _wrap_dist_server_options_start_timeout_ns_get_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0) {
-  dist_server_options *arg1 = (dist_server_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_server_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->start_timeout_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_server_options_max_message_bytes_set_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   size_t arg2 ;
@@ -16954,19 +10763,6 @@ void _wrap_dist_server_options_max_message_bytes_set_cdist_377dbe7983f549bf(dist
   
   if (arg1) (arg1)->max_message_bytes = arg2;
   
-}
-
-
-long long _wrap_dist_server_options_max_message_bytes_get_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0) {
-  dist_server_options *arg1 = (dist_server_options *) 0 ;
-  size_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_server_options **)&_swig_go_0; 
-  
-  result =  ((arg1)->max_message_bytes);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -17021,15 +10817,7 @@ _gostring_ _wrap_dist_server_create_cdist_377dbe7983f549bf(long long _swig_go_0,
   arg5 = (dist_server **)_swig_go_4; 
   
   result = (dist_status)dist_server_create((dist_cluster_spec const *)arg1,(char const *)arg2,arg3,(dist_server_options const *)arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -17045,15 +10833,7 @@ _gostring_ _wrap_dist_server_create_local_cdist_377dbe7983f549bf(dist_server_opt
   arg2 = (dist_server **)_swig_go_1; 
   
   result = (dist_status)dist_server_create_local((dist_server_options const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -17078,15 +10858,7 @@ _gostring_ _wrap_dist_server_register_cdist_377dbe7983f549bf(long long _swig_go_
   }
   
   result = (dist_status)dist_server_register(arg1,(char const *)arg2,arg3,arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -17113,15 +10885,7 @@ _gostring_ _wrap_dist_server_register_update_cdist_377dbe7983f549bf(long long _s
   }
   
   result = (dist_status)dist_server_register_update(arg1,(char const *)arg2,arg3,arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -17135,15 +10899,7 @@ _gostring_ _wrap_dist_server_start_cdist_377dbe7983f549bf(long long _swig_go_0) 
   arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_status)dist_server_start(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -17173,15 +10929,7 @@ _gostring_ _wrap_dist_server_join_cdist_377dbe7983f549bf(long long _swig_go_0, l
   arg3 = (dist_cancel *)dist_swig::pointer(_swig_go_2); 
   
   result = (dist_status)dist_server_join(arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -17204,15 +10952,7 @@ _gostring_ _wrap_dist_server_destroy_cdist_377dbe7983f549bf(long long _swig_go_0
   arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_status)dist_server_destroy(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -17289,15 +11029,7 @@ _gostring_ _wrap_dist_closure_read_cdist_377dbe7983f549bf(long long _swig_go_0, 
   arg4 = (dist_value **)_swig_go_3.array; 
   
   result = (dist_status)dist_closure_read(arg1,(char const *const *)arg2,SWIG_STD_MOVE(arg3),arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -17321,15 +11053,7 @@ _gostring_ _wrap_dist_closure_read_rows_cdist_377dbe7983f549bf(long long _swig_g
   arg4 = (dist_value **)_swig_go_3; 
   
   result = (dist_status)dist_closure_read_rows(arg1,(char const *)arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -17353,15 +11077,7 @@ _gostring_ _wrap_dist_closure_assign_cdist_377dbe7983f549bf(long long _swig_go_0
   arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
   
   result = (dist_status)dist_closure_assign(arg1,(char const *)arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -17385,15 +11101,7 @@ _gostring_ _wrap_dist_closure_scatter_cdist_377dbe7983f549bf(long long _swig_go_
   arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
   
   result = (dist_status)dist_closure_scatter(arg1,(char const *)arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -17425,15 +11133,7 @@ _gostring_ _wrap_dist_closure_update_cdist_377dbe7983f549bf(long long _swig_go_0
   arg5 = (dist_value *)dist_swig::pointer(_swig_go_4); 
   
   result = (dist_status)dist_closure_update(arg1,(char const *)arg2,(char const *const *)arg3,SWIG_STD_MOVE(arg4),arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -17456,15 +11156,7 @@ _gostring_ _wrap_dist_closure_per_worker_cdist_377dbe7983f549bf(long long _swig_
   arg3 = (dist_value **)_swig_go_2; 
   
   result = (dist_status)dist_closure_per_worker(arg1,(char const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -17482,19 +11174,6 @@ void _wrap_dist_coordinator_options_max_queued_set_cdist_377dbe7983f549bf(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_queued_get_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0) {
-  dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_coordinator_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->max_queued);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
@@ -17504,19 +11183,6 @@ void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_377dbe7983f549
   
   if (arg1) (arg1)->closures_per_worker = arg2;
   
-}
-
-
-intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0) {
-  dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_coordinator_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->closures_per_worker);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -17532,19 +11198,6 @@ void _wrap_dist_coordinator_options_max_losses_set_cdist_377dbe7983f549bf(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_losses_get_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0) {
-  dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_coordinator_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->max_losses);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_coordinator_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
@@ -17557,19 +11210,6 @@ void _wrap_dist_coordinator_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_c
 }
 
 
-long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0) {
-  dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_coordinator_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->timeout_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   size_t arg2 ;
@@ -17579,19 +11219,6 @@ void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_377dbe7983f549bf
   
   if (arg1) (arg1)->max_message_bytes = arg2;
   
-}
-
-
-long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0) {
-  dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
-  size_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_coordinator_options **)&_swig_go_0; 
-  
-  result =  ((arg1)->max_message_bytes);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -17640,15 +11267,7 @@ _gostring_ _wrap_dist_coordinator_create_cdist_377dbe7983f549bf(long long _swig_
   arg3 = (dist_coordinator **)_swig_go_2; 
   
   result = (dist_status)dist_coordinator_create(arg1,(dist_coordinator_options const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -17675,19 +11294,6 @@ void _wrap_dist_ps_variable_options_max_staleness_set_cdist_377dbe7983f549bf(dis
 }
 
 
-intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_377dbe7983f549bf(dist_ps_variable_options *_swig_go_0) {
-  dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->max_staleness);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_ps_variable_options_colocate_with_set_cdist_377dbe7983f549bf(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -17704,19 +11310,6 @@ void _wrap_dist_ps_variable_options_colocate_with_set_cdist_377dbe7983f549bf(dis
   }
   
   
-}
-
-
-_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_377dbe7983f549bf(dist_ps_variable_options *_swig_go_0) {
-  dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->colocate_with);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
 }
 
 
@@ -17776,15 +11369,7 @@ _gostring_ _wrap_dist_coordinator_create_variable_cdist_377dbe7983f549bf(long lo
   arg4 = *(dist_ps_variable_options **)&_swig_go_3; 
   
   result = (dist_status)dist_coordinator_create_variable(arg1,(char const *)arg2,(dist_tensor const *)arg3,(dist_ps_variable_options const *)arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -17840,15 +11425,7 @@ _gostring_ _wrap_dist_coordinator_variable_spec_cdist_377dbe7983f549bf(long long
   arg4 = (int64_t *)_swig_go_3; 
   
   result = (dist_status)dist_coordinator_variable_spec((dist_coordinator const *)arg1,(char const *)arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   {
     int64_t numbers[dist_swig::kTensorNumbers] = {
@@ -17889,15 +11466,7 @@ _gostring_ _wrap_dist_coordinator_variable_part_cdist_377dbe7983f549bf(long long
   arg6 = (int64_t *)_swig_go_5; 
   
   result = (dist_status)dist_coordinator_variable_part((dist_coordinator const *)arg1,(char const *)arg2,arg3,(char const **)arg4,arg5,arg6);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   if (text4) *_swig_go_3 = Swig_AllocateString(text4, std::strlen(text4));
   
@@ -17926,15 +11495,7 @@ _gostring_ _wrap_dist_coordinator_read_cdist_377dbe7983f549bf(long long _swig_go
   arg4 = (dist_value **)_swig_go_3.array; 
   
   result = (dist_status)dist_coordinator_read(arg1,(char const *const *)arg2,SWIG_STD_MOVE(arg3),arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -17958,15 +11519,7 @@ _gostring_ _wrap_dist_coordinator_read_rows_cdist_377dbe7983f549bf(long long _sw
   arg4 = (dist_value **)_swig_go_3; 
   
   result = (dist_status)dist_coordinator_read_rows(arg1,(char const *)arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -17990,15 +11543,7 @@ _gostring_ _wrap_dist_coordinator_assign_cdist_377dbe7983f549bf(long long _swig_
   arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
   
   result = (dist_status)dist_coordinator_assign(arg1,(char const *)arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -18022,15 +11567,7 @@ _gostring_ _wrap_dist_coordinator_scatter_cdist_377dbe7983f549bf(long long _swig
   arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
   
   result = (dist_status)dist_coordinator_scatter(arg1,(char const *)arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -18062,15 +11599,7 @@ _gostring_ _wrap_dist_coordinator_update_cdist_377dbe7983f549bf(long long _swig_
   arg5 = (dist_value *)dist_swig::pointer(_swig_go_4); 
   
   result = (dist_status)dist_coordinator_update(arg1,(char const *)arg2,(char const *const *)arg3,SWIG_STD_MOVE(arg4),arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -18091,15 +11620,7 @@ _gostring_ _wrap_dist_coordinator_save_cdist_377dbe7983f549bf(long long _swig_go
   
   
   result = (dist_status)dist_coordinator_save(arg1,(char const *)arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -18121,15 +11642,7 @@ _gostring_ _wrap_dist_coordinator_restore_cdist_377dbe7983f549bf(long long _swig
   arg3 = (int64_t *)_swig_go_2; 
   
   result = (dist_status)dist_coordinator_restore(arg1,(char const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -18147,19 +11660,6 @@ void _wrap_dist_schedule_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_sche
 }
 
 
-long long _wrap_dist_schedule_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_schedule_options *_swig_go_0) {
-  dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_schedule_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->timeout_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_schedule_options_cancel_set_cdist_377dbe7983f549bf(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
@@ -18169,19 +11669,6 @@ void _wrap_dist_schedule_options_cancel_set_cdist_377dbe7983f549bf(dist_schedule
   
   if (arg1) (arg1)->cancel = arg2;
   
-}
-
-
-long long _wrap_dist_schedule_options_cancel_get_cdist_377dbe7983f549bf(dist_schedule_options *_swig_go_0) {
-  dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
-  dist_cancel *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_schedule_options **)&_swig_go_0; 
-  
-  result = (dist_cancel *) ((arg1)->cancel);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
 }
 
 
@@ -18226,15 +11713,7 @@ _gostring_ _wrap_dist_coordinator_schedule_cdist_377dbe7983f549bf(long long _swi
   arg5 = (dist_remote_value **)_swig_go_4; 
   
   result = (dist_status)dist_coordinator_schedule(arg1,(char const *)arg2,arg3,(dist_schedule_options const *)arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -18252,15 +11731,7 @@ _gostring_ _wrap_dist_coordinator_join_cdist_377dbe7983f549bf(long long _swig_go
   arg3 = (dist_cancel *)dist_swig::pointer(_swig_go_2); 
   
   result = (dist_status)dist_coordinator_join(arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -18275,15 +11746,7 @@ _gostring_ _wrap_dist_coordinator_done_cdist_377dbe7983f549bf(long long _swig_go
   arg2 = (int32_t *)_swig_go_1; 
   
   result = (dist_status)dist_coordinator_done(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -18310,30 +11773,10 @@ _gostring_ _wrap_dist_coordinator_create_per_worker_cdist_377dbe7983f549bf(long 
   arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
   
   result = (dist_status)dist_coordinator_create_per_worker(arg1,(char const *)arg2,(char const *)arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
-}
-
-
-void _wrap_dist_coordinator_stats_num_ps_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
-  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->num_ps = arg2;
-  
 }
 
 
@@ -18350,18 +11793,6 @@ intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_377dbe7983f549bf(dist_coordi
 }
 
 
-void _wrap_dist_coordinator_stats_num_workers_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
-  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->num_workers = arg2;
-  
-}
-
-
 intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
@@ -18372,18 +11803,6 @@ intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_377dbe7983f549bf(dist_c
   result = (int32_t) ((arg1)->num_workers);
   _swig_go_result = result; 
   return _swig_go_result;
-}
-
-
-void _wrap_dist_coordinator_stats_workers_up_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
-  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->workers_up = arg2;
-  
 }
 
 
@@ -18400,18 +11819,6 @@ intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_377dbe7983f549bf(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_queued_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
-  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->queued = arg2;
-  
-}
-
-
 long long _wrap_dist_coordinator_stats_queued_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
@@ -18422,18 +11829,6 @@ long long _wrap_dist_coordinator_stats_queued_get_cdist_377dbe7983f549bf(dist_co
   result = (int64_t) ((arg1)->queued);
   _swig_go_result = result; 
   return _swig_go_result;
-}
-
-
-void _wrap_dist_coordinator_stats_in_flight_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
-  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->in_flight = arg2;
-  
 }
 
 
@@ -18450,18 +11845,6 @@ long long _wrap_dist_coordinator_stats_in_flight_get_cdist_377dbe7983f549bf(dist
 }
 
 
-void _wrap_dist_coordinator_stats_scheduled_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
-  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->scheduled = arg2;
-  
-}
-
-
 long long _wrap_dist_coordinator_stats_scheduled_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
@@ -18472,18 +11855,6 @@ long long _wrap_dist_coordinator_stats_scheduled_get_cdist_377dbe7983f549bf(dist
   result = (int64_t) ((arg1)->scheduled);
   _swig_go_result = result; 
   return _swig_go_result;
-}
-
-
-void _wrap_dist_coordinator_stats_completed_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
-  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->completed = arg2;
-  
 }
 
 
@@ -18500,18 +11871,6 @@ long long _wrap_dist_coordinator_stats_completed_get_cdist_377dbe7983f549bf(dist
 }
 
 
-void _wrap_dist_coordinator_stats_failed_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
-  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->failed = arg2;
-  
-}
-
-
 long long _wrap_dist_coordinator_stats_failed_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
@@ -18522,18 +11881,6 @@ long long _wrap_dist_coordinator_stats_failed_get_cdist_377dbe7983f549bf(dist_co
   result = (int64_t) ((arg1)->failed);
   _swig_go_result = result; 
   return _swig_go_result;
-}
-
-
-void _wrap_dist_coordinator_stats_cancelled_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
-  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->cancelled = arg2;
-  
 }
 
 
@@ -18550,18 +11897,6 @@ long long _wrap_dist_coordinator_stats_cancelled_get_cdist_377dbe7983f549bf(dist
 }
 
 
-void _wrap_dist_coordinator_stats_losses_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
-  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->losses = arg2;
-  
-}
-
-
 long long _wrap_dist_coordinator_stats_losses_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
@@ -18572,18 +11907,6 @@ long long _wrap_dist_coordinator_stats_losses_get_cdist_377dbe7983f549bf(dist_co
   result = (int64_t) ((arg1)->losses);
   _swig_go_result = result; 
   return _swig_go_result;
-}
-
-
-void _wrap_dist_coordinator_stats_mark_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
-  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->mark = arg2;
-  
 }
 
 
@@ -18600,18 +11923,6 @@ long long _wrap_dist_coordinator_stats_mark_get_cdist_377dbe7983f549bf(dist_coor
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
-  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
-  uint64_t arg2 ;
-  
-  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
-  arg2 = (uint64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->bytes_sent = arg2;
-  
-}
-
-
 long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
@@ -18622,18 +11933,6 @@ long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_377dbe7983f549bf(dis
   result = (uint64_t) ((arg1)->bytes_sent);
   _swig_go_result = result; 
   return _swig_go_result;
-}
-
-
-void _wrap_dist_coordinator_stats_bytes_received_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
-  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
-  uint64_t arg2 ;
-  
-  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
-  arg2 = (uint64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->bytes_received = arg2;
-  
 }
 
 
@@ -18681,37 +11980,8 @@ _gostring_ _wrap_dist_coordinator_query_cdist_377dbe7983f549bf(long long _swig_g
   arg2 = *(dist_coordinator_stats **)&_swig_go_1; 
   
   result = (dist_status)dist_coordinator_query((dist_coordinator const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
-}
-
-
-dist_topology_options *_wrap_new_dist_topology_options_cdist_377dbe7983f549bf() {
-  dist_topology_options *result = 0 ;
-  dist_topology_options *_swig_go_result;
-  
-  
-  result = (dist_topology_options *)new_dist_topology_options();
-  *(dist_topology_options **)&_swig_go_result = (dist_topology_options *)result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_delete_dist_topology_options_cdist_377dbe7983f549bf(dist_topology_options *_swig_go_0) {
-  dist_topology_options *arg1 = (dist_topology_options *) 0 ;
-  
-  arg1 = *(dist_topology_options **)&_swig_go_0; 
-  
-  delete_dist_topology_options(arg1);
-  
 }
 
 
@@ -18735,15 +12005,7 @@ _gostring_ _wrap_dist_topology_create_cdist_377dbe7983f549bf(_goslice_ _swig_go_
   arg7 = (dist_topology **)_swig_go_6; 
   
   result = (dist_status)dist_topology_create((int const *)arg1,SWIG_STD_MOVE(arg2),(int const *)arg3,arg4,arg5,(dist_topology_options const *)arg6,arg7);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -18778,15 +12040,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_377dbe7983f549bf(long long _
   arg7 = (dist_device_assignment **)_swig_go_6; 
   
   result = (dist_status)dist_device_assignment_build(arg1,(int const *)arg2,(int const *)arg3,SWIG_STD_MOVE(arg4),arg5,arg6,arg7);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -18811,15 +12065,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_377dbe7983f549bf(dist_topology_op
   arg2 = (dist_topology **)_swig_go_1; 
   
   result = (dist_status)dist_topology_from_host((dist_topology_options const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -18888,15 +12134,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_377dbe7983f549bf(long long _swig_go
   arg3 = (int32_t *)_swig_go_2; 
   
   result = (dist_status)dist_topology_task_at((dist_topology const *)arg1,(int const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -18913,15 +12151,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_377dbe7983f549bf(long long _swig_
   arg3 = (int32_t *)_swig_go_2; 
   
   result = (dist_status)dist_topology_device_at((dist_topology const *)arg1,(int const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -18938,15 +12168,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_377dbe7983f549bf(long long _swig_go_
   arg3 = (int32_t *)_swig_go_2; 
   
   result = (dist_status)dist_topology_cpu_at((dist_topology const *)arg1,(int const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -18971,15 +12193,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_377dbe7983f549bf(long long _
   arg5 = (size_t)_swig_go_4; 
   
   result = (dist_status)dist_topology_device_name_at((dist_topology const *)arg1,(int const *)arg2,(char const *)arg3,arg4,SWIG_STD_MOVE(arg5));
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -19006,15 +12220,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_377dbe7983f549bf(long long _sw
   arg5 = (size_t)_swig_go_4; 
   
   result = (dist_status)dist_topology_host_name_at((dist_topology const *)arg1,(int const *)arg2,(char const *)arg3,arg4,SWIG_STD_MOVE(arg5));
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -19039,15 +12245,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_377dbe7983f549bf(long long 
   arg6 = (dist_device_assignment **)_swig_go_5; 
   
   result = (dist_status)dist_device_assignment_create(arg1,(int const *)arg2,arg3,arg4,SWIG_STD_MOVE(arg5),arg6);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -19062,15 +12260,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_377dbe7983f549bf(lon
   arg2 = (dist_device_assignment **)_swig_go_1; 
   
   result = (dist_status)dist_device_assignment_create_single(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -19128,15 +12318,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_377dbe7983f549bf(long long 
   arg4 = (int32_t *)_swig_go_3; 
   
   result = (dist_status)dist_device_assignment_device((dist_device_assignment const *)arg1,arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -19163,15 +12345,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_377dbe7983f549bf(long 
   arg6 = (size_t)_swig_go_5; 
   
   result = (dist_status)dist_device_assignment_device_name((dist_device_assignment const *)arg1,arg2,arg3,(char const *)arg4,arg5,SWIG_STD_MOVE(arg6));
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -19200,15 +12374,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_377dbe7983f549bf(long lo
   arg6 = (size_t)_swig_go_5; 
   
   result = (dist_status)dist_device_assignment_host_name((dist_device_assignment const *)arg1,arg2,arg3,(char const *)arg4,arg5,SWIG_STD_MOVE(arg6));
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   
   return _swig_go_result;
@@ -19397,15 +12563,7 @@ _gostring_ _wrap_dist_partition_check_cdist_377dbe7983f549bf(dist_partition *_sw
   arg1 = *(dist_partition **)&_swig_go_0; 
   
   result = (dist_status)dist_partition_check((dist_partition const *)arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -19419,19 +12577,6 @@ void _wrap_dist_split_options_uneven_set_cdist_377dbe7983f549bf(dist_split_optio
   
   if (arg1) (arg1)->uneven = arg2;
   
-}
-
-
-intgo _wrap_dist_split_options_uneven_get_cdist_377dbe7983f549bf(dist_split_options *_swig_go_0) {
-  dist_split_options *arg1 = (dist_split_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_split_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->uneven);
-  _swig_go_result = result; 
-  return _swig_go_result;
 }
 
 
@@ -19470,15 +12615,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_377dbe7983f549bf(long long 
   arg4 = (dist_value **)_swig_go_3; 
   
   result = (dist_status)dist_assign_to_logical_device(arg1,arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -19495,15 +12632,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_377dbe7983f549bf(long l
   arg3 = (dist_value **)_swig_go_2; 
   
   result = (dist_status)dist_replicate_to_logical_devices(arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -19544,15 +12673,7 @@ _gostring_ _wrap_dist_value_partition_cdist_377dbe7983f549bf(long long _swig_go_
   arg2 = *(dist_partition **)&_swig_go_1; 
   
   result = (dist_status)dist_value_partition((dist_value const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -19569,19 +12690,6 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_devices_options *_swig_go_0) {
-  dist_devices_options *arg1 = (dist_devices_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_devices_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->timeout_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_devices_options_cancel_set_cdist_377dbe7983f549bf(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
@@ -19591,19 +12699,6 @@ void _wrap_dist_devices_options_cancel_set_cdist_377dbe7983f549bf(dist_devices_o
   
   if (arg1) (arg1)->cancel = arg2;
   
-}
-
-
-long long _wrap_dist_devices_options_cancel_get_cdist_377dbe7983f549bf(dist_devices_options *_swig_go_0) {
-  dist_devices_options *arg1 = (dist_devices_options *) 0 ;
-  dist_cancel *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_devices_options **)&_swig_go_0; 
-  
-  result = (dist_cancel *) ((arg1)->cancel);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
 }
 
 
@@ -19661,15 +12756,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_377dbe7983f549bf(long long _swig_go_0
   arg7 = (dist_value **)_swig_go_5; 
   
   result = (dist_status)dist_run_on_devices(arg1,arg2,arg3,arg4,arg5,(dist_devices_options const *)arg6,arg7);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -19705,15 +12792,7 @@ _gostring_ _wrap_dist_device_axis_cdist_377dbe7983f549bf(long long _swig_go_0, _
   arg4 = (int32_t *)_swig_go_3; 
   
   result = (dist_status)dist_device_axis(arg1,(char const *)arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -19735,41 +12814,8 @@ _gostring_ _wrap_dist_device_axis_group_cdist_377dbe7983f549bf(long long _swig_g
   arg3 = (dist_group **)_swig_go_2; 
   
   result = (dist_status)dist_device_axis_group(arg1,(char const *)arg2,(dist_group const **)arg3);
+  _swig_go_result = dist_swig_report(result); 
   
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_halo_ndim_set_cdist_377dbe7983f549bf(dist_halo *_swig_go_0, intgo _swig_go_1) {
-  dist_halo *arg1 = (dist_halo *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_halo **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->ndim = arg2;
-  
-}
-
-
-intgo _wrap_dist_halo_ndim_get_cdist_377dbe7983f549bf(dist_halo *_swig_go_0) {
-  dist_halo *arg1 = (dist_halo *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_halo **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->ndim);
-  _swig_go_result = result; 
   return _swig_go_result;
 }
 
@@ -19875,15 +12921,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_377dbe7983f549bf(long long _swig_go_0,
   dist_swig::given_options = arg5;
   
   result = (dist_status)dist_halo_exchange(arg1,(dist_tensor const *)arg2,(dist_halo const *)arg3,(dist_tensor const *)arg4,(dist_collective_options const *)arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -19914,15 +12952,7 @@ _gostring_ _wrap_dist_reshard_cdist_377dbe7983f549bf(long long _swig_go_0, dist_
   dist_swig::given_options = arg6;
   
   result = (dist_status)dist_reshard(arg1,(dist_partition const *)arg2,(dist_partition const *)arg3,(dist_tensor const *)arg4,(dist_tensor const *)arg5,(dist_collective_options const *)arg6);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -19943,15 +12973,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_377dbe7983f549bf(dist_partition *_swig
   arg5 = (size_t *)_swig_go_4; 
   
   result = (dist_status)dist_reshard_bytes((dist_partition const *)arg1,(dist_partition const *)arg2,arg3,arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -20008,15 +13030,7 @@ _gostring_ _wrap_rpc_arguments_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long
   arg3 = (dist_value **)_swig_go_2; 
   
   result = (dist_status)rpc_arguments((dist_value *const *)arg1,SWIG_STD_MOVE(arg2),arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -20044,15 +13058,7 @@ _gostring_ _wrap_Text_explain_cdist_377dbe7983f549bf(Text *_swig_go_0, long long
   arg2 = (dist_strategy *)dist_swig::pointer(_swig_go_1); 
   
   result = (dist_status)(arg1)->explain(arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -20067,15 +13073,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_377dbe7983f549bf(Text *_swig_go_0, l
   arg2 = (dist_dataset *)dist_swig::pointer(_swig_go_1); 
   
   result = (dist_status)(arg1)->explain_dataset(arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -20090,15 +13088,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_377dbe7983f549bf(Text *_swig_go_0, 
   arg2 = (dist_topology *)dist_swig::pointer(_swig_go_1); 
   
   result = (dist_status)(arg1)->explain_topology((dist_topology const *)arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -20113,15 +13103,7 @@ _gostring_ _wrap_Text_describe_value_cdist_377dbe7983f549bf(Text *_swig_go_0, lo
   arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
   
   result = (dist_status)(arg1)->describe_value((dist_value const *)arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -20136,15 +13118,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_377dbe7983f549bf(Text *_swig_go_0,
   arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
   
   result = (dist_status)(arg1)->describe_variable((dist_variable const *)arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -20159,15 +13133,7 @@ _gostring_ _wrap_Text_write_trace_cdist_377dbe7983f549bf(Text *_swig_go_0, long 
   arg2 = (dist_strategy *)dist_swig::pointer(_swig_go_1); 
   
   result = (dist_status)(arg1)->write_trace(arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -20182,15 +13148,7 @@ _gostring_ _wrap_Text_write_coordinator_trace_cdist_377dbe7983f549bf(Text *_swig
   arg2 = (dist_coordinator *)dist_swig::pointer(_swig_go_1); 
   
   result = (dist_status)(arg1)->write_coordinator_trace((dist_coordinator const *)arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -20205,15 +13163,7 @@ _gostring_ _wrap_Text_write_server_trace_cdist_377dbe7983f549bf(Text *_swig_go_0
   arg2 = (dist_server *)dist_swig::pointer(_swig_go_1); 
   
   result = (dist_status)(arg1)->write_server_trace(arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -20234,15 +13184,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_377dbe7983f549bf(Text *_swig_go_0, lon
   
   
   result = (dist_status)(arg1)->write_metrics(arg2,(char const *)arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -20258,15 +13200,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_377dbe7983f549bf(Text *_swig_go_0, l
   arg2 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_1); 
   
   result = (dist_status)(arg1)->explain_cluster((dist_cluster_resolver const *)arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -20285,15 +13219,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_377dbe7983f549bf(Text *_swig_go_0, 
   
   
   result = (dist_status)(arg1)->expand_host_list((char const *)arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -20330,15 +13256,7 @@ _gostring_ _wrap_Stragglers_read_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, 
   arg2 = (dist_strategy *)dist_swig::pointer(_swig_go_1); 
   
   result = (dist_status)(arg1)->read(arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -20602,15 +13520,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_377dbe7983f549bf(Nu
   arg4 = (int32_t)_swig_go_3; 
   
   result = (dist_status)(arg1)->device_assignment_coordinates((dist_device_assignment const *)arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -20629,15 +13539,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_377dbe7983f549b
   arg4 = (int32_t)_swig_go_3; 
   
   result = (dist_status)(arg1)->device_assignment_lookup_replicas((dist_device_assignment const *)arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -20678,15 +13580,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_377dbe7983f549bf(Numbers *_swig_g
   arg3 = (int32_t)_swig_go_2; 
   
   result = (dist_status)(arg1)->partition_shard((dist_partition const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -20709,15 +13603,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_377dbe7983f549bf(Numbers *_swig_go_0,
   
   
   result = (dist_status)(arg1)->value_shard((dist_value const *)arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   {
     int64_t numbers[dist_swig::kTensorNumbers] = {
@@ -20741,15 +13627,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_377dbe7983f549bf(Numbers *_swi
   arg2 = (dist_replica *)dist_swig::pointer(_swig_go_1); 
   
   result = (dist_status)(arg1)->device_coordinates(arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -20793,15 +13671,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_377dbe7983f549bf(long long _swig
   arg6 = (dist_value **)_swig_go_5; 
   
   result = (dist_status)split_to_logical_devices(arg1,arg2,(long long const *)arg3,SWIG_STD_MOVE(arg4),(dist_split_options const *)arg5,arg6);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -20926,15 +13796,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_377dbe7983f549bf(long long _swig_go_0, i
   arg7 = (int64_t)_swig_go_6; 
   
   result = (dist_status)quick_all_reduce(arg1,arg2,arg3,arg4,arg5,(char const *)arg6,arg7);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -20964,15 +13826,7 @@ _gostring_ _wrap_quick_broadcast_cdist_377dbe7983f549bf(long long _swig_go_0, in
   arg7 = (int64_t)_swig_go_6; 
   
   result = (dist_status)quick_broadcast(arg1,arg2,arg3,arg4,arg5,(char const *)arg6,arg7);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
@@ -20993,15 +13847,7 @@ _gostring_ _wrap_run_until_cdist_377dbe7983f549bf(long long _swig_go_0, long lon
   arg4 = (dist_cancel *)dist_swig::pointer(_swig_go_2); 
   
   result = (dist_status)run_until(arg1,arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   return _swig_go_result;
 }
 
@@ -21022,15 +13868,7 @@ _gostring_ _wrap_quick_barrier_cdist_377dbe7983f549bf(long long _swig_go_0, _gos
   arg3 = (int64_t)_swig_go_2; 
   
   result = (dist_status)quick_barrier(arg1,(char const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  _swig_go_result = dist_swig_report(result); 
   
   return _swig_go_result;
 }
