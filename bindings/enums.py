@@ -100,8 +100,8 @@ def go_names(row):
     example = row.constants[1].short
     text = f'// String is TensorFlow\'s name, "{example}"; "" for a number that has none.\n'
     text += f"func (x {row.go}) String() string {{ return nameOf(cdist.DIST_ENUM_{row.names}, x) }}\n"
-    text += "\n" + go_comment(f"{row.go}FromName is the {row.go} of TensorFlow's name, {row.from_doc}.")
-    text += f"func {row.go}FromName(name string) ({row.go}, error) {{\n"
+    text += "\n" + go_comment(f"Parse{row.go} is the {row.go} of TensorFlow's name, {row.from_doc}.")
+    text += f"func Parse{row.go}(name string) ({row.go}, error) {{\n"
     return text + f"\treturn fromName[{row.go}](cdist.DIST_ENUM_{row.from_names}, name)\n}}\n"
 
 

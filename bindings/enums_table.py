@@ -315,12 +315,11 @@ TABLE = [
         docs={"SUM": "every copy gets their sum", "MEAN": "every copy gets their mean"},
     ),
     Enum(
-        "DIST_ASSIGN", "DIST_ASSIGN_", go="AssignHow", java="Assign", shorts={"DIST_ASSIGN": "SET"},
-        go_name="Assign{}", go_names={"SET": "Assign"},
+        "DIST_ASSIGN", "DIST_ASSIGN_", go="Assign", shorts={"DIST_ASSIGN": "SET"}, go_name="Assign{}",
         docs={"SET": "it becomes the value", "ADD": "the value is added", "SUB": "the value is subtracted"},
     ),
     Enum(
-        "DIST_SCATTER_ADD", "DIST_SCATTER_", go="ScatterHow", java="Scatter", go_name="Scatter{}",
+        "DIST_SCATTER_ADD", "DIST_SCATTER_", go="Scatter", go_name="Scatter{}",
         docs={
             "ADD": "added",
             "SUB": "subtracted",

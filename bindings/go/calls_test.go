@@ -75,8 +75,8 @@ func TestRunsAfterFailures(t *testing.T) {
 			want[i%2] = dist.Errorf(dist.ErrDataLoss, "run %d", i)
 		}
 		err := s.Run(background, func(r *dist.Replica) error {
-			if dist.GetReplica() != r {
-				return dist.Errorf(dist.ErrInternal, "GetReplica returned another replica")
+			if dist.CurrentReplica() != r {
+				return dist.Errorf(dist.ErrInternal, "CurrentReplica returned another replica")
 			}
 			if r.ID() == 0 {
 				if last != nil && last.Barrier() == nil {

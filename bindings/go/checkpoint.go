@@ -15,21 +15,21 @@ type CheckpointOptions struct {
 	// Position is the input position to save. On loading, it receives the saved position. It may be nil.
 	Position *Position
 	Metadata map[string]string // texts to store in the file; ignored on loading
-	// Sharded makes CheckpointSave write an index at the path, and one shard per worker that holds the worker's
+	// Sharded makes SaveCheckpoint write an index at the path, and one shard per worker that holds the worker's
 	// part of the variables. It is ignored on loading.
 	Sharded bool
 }
 
-// CheckpointSave writes the values of variables to a checkpoint: one safetensors file, or an index and one
+// SaveCheckpoint writes the values of variables to a checkpoint: one safetensors file, or an index and one
 // shard per worker. Any strategy with any number of replicas can load it. An existing file is replaced
 // atomically. options may be nil.
-func (s *Strategy) CheckpointSave(path string, variables []*Variable, options *CheckpointOptions) error {
+func (s *Strategy) SaveCheckpoint(path string, variables []*Variable, options *CheckpointOptions) error {
 	return s.checkpoint(path, variables, options, cdist.Dist_checkpoint_save)
 }
 
-// CheckpointLoad loads the values of variables from a checkpoint. It checks the whole file, including its
+// LoadCheckpoint loads the values of variables from a checkpoint. It checks the whole file, including its
 // checksums, before it changes a variable. options may be nil.
-func (s *Strategy) CheckpointLoad(path string, variables []*Variable, options *CheckpointOptions) error {
+func (s *Strategy) LoadCheckpoint(path string, variables []*Variable, options *CheckpointOptions) error {
 	return s.checkpoint(path, variables, options, cdist.Dist_checkpoint_load)
 }
 

@@ -106,13 +106,13 @@ func (c *Closure) ReadRows(name string, indices *Value) (*Value, error) {
 
 // Assign changes a variable after the closure has succeeded. libdist retains the value until then, and its
 // elements must not change meanwhile.
-func (c *Closure) Assign(name string, how AssignHow, value *Value) error {
+func (c *Closure) Assign(name string, how Assign, value *Value) error {
 	return changeVariable(c, name, int(how), value, cdist.Dist_closure_assign)
 }
 
 // Scatter changes rows of a variable by indexed slices, row by row, after the closure has succeeded. libdist
 // retains slices until then, like the value of [Closure.Assign].
-func (c *Closure) Scatter(name string, how ScatterHow, slices *Value) error {
+func (c *Closure) Scatter(name string, how Scatter, slices *Value) error {
 	return changeVariable(c, name, int(how), slices, cdist.Dist_closure_scatter)
 }
 

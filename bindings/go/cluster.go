@@ -40,12 +40,12 @@ func NewClusterSpec(jobs map[string][]string) (*ClusterSpec, error) {
 	for _, name := range slices.Sorted(maps.Keys(jobs)) {
 		list = append(list, ClusterJob{Name: name, Addresses: jobs[name]})
 	}
-	return ClusterSpecFromJobs(list...)
+	return NewClusterSpecFromJobs(list...)
 }
 
-// ClusterSpecFromJobs returns a spec of the given jobs, in this order. If two jobs have the same name, or two
+// NewClusterSpecFromJobs returns a spec of the given jobs, in this order. If two jobs have the same name, or two
 // tasks of a job the same index, the later one replaces the earlier one. The caller must close the spec.
-func ClusterSpecFromJobs(jobs ...ClusterJob) (*ClusterSpec, error) {
+func NewClusterSpecFromJobs(jobs ...ClusterJob) (*ClusterSpec, error) {
 	var u uses
 	rows := cdist.NewClusterJobs()
 	defer cdist.DeleteClusterJobs(rows)
@@ -69,9 +69,9 @@ func ClusterSpecFromJobs(jobs ...ClusterJob) (*ClusterSpec, error) {
 	return ownSpec(out, err)
 }
 
-// ClusterSpecFromJSON returns a spec parsed from JSON in the format of "cluster" in TF_CONFIG: {"worker":
+// NewClusterSpecFromJSON returns a spec parsed from JSON in the format of "cluster" in TF_CONFIG: {"worker":
 // ["a:1"], "ps": {"3": "b:2"}}. The caller must close the spec.
-func ClusterSpecFromJSON(text string) (*ClusterSpec, error) {
+func NewClusterSpecFromJSON(text string) (*ClusterSpec, error) {
 	var u uses
 	text = u.text(text)
 	if u.err != nil {
@@ -82,10 +82,10 @@ func ClusterSpecFromJSON(text string) (*ClusterSpec, error) {
 	return ownSpec(out, err)
 }
 
-// ClusterSpecUnion merges several specs into one. If a job has the indices 0, 1, ... in all of them, its
+// NewUnionClusterSpec merges several specs into one. If a job has the indices 0, 1, ... in all of them, its
 // tasks are appended in order. Otherwise, all tasks of the job keep their indices. The caller must close the
 // spec.
-func ClusterSpecUnion(specs ...*ClusterSpec) (*ClusterSpec, error) {
+func NewUnionClusterSpec(specs ...*ClusterSpec) (*ClusterSpec, error) {
 	var u uses
 	defer u.end()
 	handles := make([]int64, len(specs))

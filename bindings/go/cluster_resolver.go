@@ -224,7 +224,7 @@ func NewRendezvousResolver(ctx context.Context, workers RendezvousOptions, optio
 	return resolver, call.own(err)
 }
 
-// NewUnionResolver returns a union of several resolvers. Its spec is the [ClusterSpecUnion] of their specs.
+// NewUnionResolver returns a union of several resolvers. Its spec is the [NewUnionClusterSpec] of their specs.
 // Everything else comes from the first resolver, unless options set it.
 func NewUnionResolver(resolvers []*ClusterResolver, options *ResolverOptions) (*ClusterResolver, error) {
 	var u uses

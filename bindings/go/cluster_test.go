@@ -20,7 +20,7 @@ const twoJobsJSON = `{"worker":["a:1","b:2"],"ps":{"3":"c:4"}}`
 
 func newSpec(t *testing.T, jobs ...dist.ClusterJob) *dist.ClusterSpec {
 	t.Helper()
-	spec, err := dist.ClusterSpecFromJobs(jobs...)
+	spec, err := dist.NewClusterSpecFromJobs(jobs...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func all(results ...any) []any { return results }
 
 func TestClusterSpecSaysWhichProcessesThereAre(t *testing.T) {
 	spec := newSpec(t, twoJobs...)
-	again, err := dist.ClusterSpecFromJSON(spec.JSON())
+	again, err := dist.NewClusterSpecFromJSON(spec.JSON())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestClusterSpecSaysWhichProcessesThereAre(t *testing.T) {
 	is(t, "of a map", all(sorted.Jobs(), err), all([]string{"", "chief", "worker"}, nil))
 	is(t, "a job without a name", all(sorted.NumTasks("")), all(0, nil))
 	is(t, "equal", []bool{spec.Equal(again), spec.Equal(sorted), spec.Equal(nil)}, []bool{true, false, false})
-	both, err := dist.ClusterSpecUnion(newSpec(t, dist.ClusterJob{Name: "worker", Addresses: []string{"x:1"}}), sorted)
+	both, err := dist.NewUnionClusterSpec(newSpec(t, dist.ClusterJob{Name: "worker", Addresses: []string{"x:1"}}), sorted)
 	is(t, "union", all(both.JSON(), err), all(`{"worker":["x:1","a:1"],"":{},"chief":["b:2"]}`, nil))
 	empty, err := dist.NewClusterSpec(nil)
 	is(t, "empty", all(empty.Jobs(), empty.JSON(), err), all([]string{}, "{}", nil))
@@ -59,7 +59,7 @@ func TestClusterSpecSaysWhichProcessesThereAre(t *testing.T) {
 	again.Close()
 	_, err = again.NumTasks("worker")
 	fails(t, err, dist.ErrFailedPrecondition, "cluster spec is closed")
-	_, err = dist.ClusterSpecUnion(again)
+	_, err = dist.NewUnionClusterSpec(again)
 	fails(t, err, dist.ErrFailedPrecondition, "cluster spec is closed")
 	is(t, "closed", all(again.Jobs(), again.JSON(), again.Equal(spec), spec.Equal(again)),
 		all([]string{}, "", false, false))
@@ -105,13 +105,13 @@ func TestBadClusterSpecsAreRefused(t *testing.T) {
 		one("worker", "a:1", 1<<31), one("worker", "a:1", dist.TaskUnset), one("worker", "a:1", 0, 1),
 		{{Name: "worker", Addresses: make([]string, dist.MaxClusterTasks+1)}},
 	} {
-		if _, err := dist.ClusterSpecFromJobs(jobs...); !errors.Is(err, dist.ErrInvalidArgument) {
+		if _, err := dist.NewClusterSpecFromJobs(jobs...); !errors.Is(err, dist.ErrInvalidArgument) {
 			t.Error(i, err)
 		}
 	}
 	for _, text := range []string{"", "{", "[]", `{"worker": "a:1"}`, `{"worker": [5]}`, "{}\x00", "\xff",
 		strings.Repeat(" ", dist.MaxClusterTextBytes) + "{}", strings.Repeat("[", 1<<20)} {
-		_, err := dist.ClusterSpecFromJSON(text)
+		_, err := dist.NewClusterSpecFromJSON(text)
 		fails(t, err, dist.ErrInvalidArgument, "")
 	}
 	spec := newSpec(t, twoJobs...)
@@ -121,8 +121,8 @@ func TestBadClusterSpecsAreRefused(t *testing.T) {
 	fails(t, err, dist.ErrInvalidArgument, "2")
 	_, err = spec.TaskAddress("worker\x00", 0)
 	fails(t, err, dist.ErrInvalidArgument, "NUL")
-	_, err = dist.ClusterSpecUnion()
-	fails(t, err, dist.ErrInvalidArgument, "ClusterSpecUnion")
-	_, err = dist.ClusterSpecUnion(nil)
+	_, err = dist.NewUnionClusterSpec()
+	fails(t, err, dist.ErrInvalidArgument, "NewUnionClusterSpec")
+	_, err = dist.NewUnionClusterSpec(nil)
 	fails(t, err, dist.ErrInvalidArgument, "nil")
 }

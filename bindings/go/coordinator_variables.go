@@ -119,12 +119,12 @@ func (c *Coordinator) ReadRows(name string, indices *Value) (*Value, error) {
 }
 
 // Assign changes a variable immediately.
-func (c *Coordinator) Assign(name string, how AssignHow, value *Value) error {
+func (c *Coordinator) Assign(name string, how Assign, value *Value) error {
 	return changeVariable(c, name, int(how), value, cdist.Dist_coordinator_assign)
 }
 
 // Scatter changes rows of a variable immediately, by indexed slices, row by row.
-func (c *Coordinator) Scatter(name string, how ScatterHow, slices *Value) error {
+func (c *Coordinator) Scatter(name string, how Scatter, slices *Value) error {
 	return changeVariable(c, name, int(how), slices, cdist.Dist_coordinator_scatter)
 }
 

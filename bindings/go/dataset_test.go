@@ -154,32 +154,32 @@ func TestCheckpoints(t *testing.T) {
 	w := must[*dist.Variable](t)(s.NewVariable(dist.Of([]float32{1, 2}), &dist.VariableOptions{Name: "w"}))
 	metric := must[*dist.Metric](t)(s.NewMetric(dist.MetricMean, "loss"))
 	if err := s.Run(background, func(r *dist.Replica) error {
-		return r.MetricUpdate(metric, dist.Of([]float32{float32(r.ID()), 3}), nil, nil)
+		return r.UpdateMetric(metric, dist.Of([]float32{float32(r.ID()), 3}), nil, nil)
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if got := must[float64](t)(s.MetricResult(metric)); got != 1.75 {
+	if got := must[float64](t)(metric.Result()); got != 1.75 {
 		t.Error(got)
 	}
 	where := dist.Position{Pass: 3, Batches: 4}
-	if err := s.CheckpointSave(path, []*dist.Variable{w, metric.Variable()}, &dist.CheckpointOptions{
+	if err := s.SaveCheckpoint(path, []*dist.Variable{w, metric.Variable()}, &dist.CheckpointOptions{
 		Names: []string{"weights", "loss"}, Position: &where, Metadata: map[string]string{"who": "ünï"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.MetricReset(metric); err != nil {
+	if err := metric.Reset(); err != nil {
 		t.Fatal(err)
 	}
 	zero := must[*dist.Value](t)(dist.NewValue(s, []float32{0, 0}))
-	if err := s.VariableAssign(w, dist.Assign, zero); err != nil {
+	if err := w.Assign(dist.AssignSet, zero); err != nil {
 		t.Fatal(err)
 	}
 	var loaded dist.Position
-	if err := s.CheckpointLoad(path, []*dist.Variable{w, metric.Variable()}, &dist.CheckpointOptions{
+	if err := s.LoadCheckpoint(path, []*dist.Variable{w, metric.Variable()}, &dist.CheckpointOptions{
 		Names: []string{"weights", "loss"}, Position: &loaded}); err != nil {
 		t.Fatal(err)
 	}
-	read := must[*dist.Value](t)(s.VariableRead(w))
-	if read.String() != "f32[2] [1, 2]" || loaded != where || must[float64](t)(s.MetricResult(metric)) != 1.75 {
+	read := must[*dist.Value](t)(w.Read())
+	if read.String() != "f32[2] [1, 2]" || loaded != where || must[float64](t)(metric.Result()) != 1.75 {
 		t.Error(read, loaded)
 	}
 	c := must[*dist.Checkpoint](t)(s.OpenCheckpoint(path))
@@ -206,14 +206,14 @@ func TestCheckpoints(t *testing.T) {
 		t.Error(err)
 	}
 	index := path + ".index.json"
-	if err := s.CheckpointSave(index, []*dist.Variable{w}, &dist.CheckpointOptions{Sharded: true}); err != nil {
+	if err := s.SaveCheckpoint(index, []*dist.Variable{w}, &dist.CheckpointOptions{Sharded: true}); err != nil {
 		t.Fatal(err)
 	}
 	shards := must[[]string](t)(filepath.Glob(index + ".*-00001-of-00001.safetensors"))
-	if err := s.CheckpointLoad(index, []*dist.Variable{w}, nil); err != nil || len(shards) != 1 {
+	if err := s.LoadCheckpoint(index, []*dist.Variable{w}, nil); err != nil || len(shards) != 1 {
 		t.Error(err, shards)
 	}
-	if err := s.CheckpointLoad(path+".not", []*dist.Variable{w}, nil); !errors.Is(err, dist.ErrNotFound) {
+	if err := s.LoadCheckpoint(path+".not", []*dist.Variable{w}, nil); !errors.Is(err, dist.ErrNotFound) {
 		t.Error(err)
 	}
 }

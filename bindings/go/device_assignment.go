@@ -25,16 +25,16 @@ func ownAssignment(native int64, err error) (*DeviceAssignment, error) {
 	return a, nil
 }
 
-// AssignmentOptions configures [BuildDeviceAssignment]. The zero value selects the defaults.
+// AssignmentOptions configures [Topology.NewDeviceAssignment]. The zero value selects the defaults.
 type AssignmentOptions struct {
 	ComputationShape  []int       // shape of each replica's block of devices; nil = 1 in each direction
 	ComputationStride []int       // distance of its devices in each direction; nil = 1 in each direction
 	DeviceOrder       DeviceOrder // 0 = DeviceOrderAuto
 }
 
-// BuildDeviceAssignment distributes replicas over a topology: each replica gets a block of devices. options
+// NewDeviceAssignment distributes replicas over the topology: each replica gets a block of devices. options
 // may be nil. The caller must close the assignment.
-func BuildDeviceAssignment(t *Topology, numReplicas int, options *AssignmentOptions) (*DeviceAssignment, error) {
+func (t *Topology) NewDeviceAssignment(numReplicas int, options *AssignmentOptions) (*DeviceAssignment, error) {
 	var u uses
 	defer u.end()
 	topology := u.topology(t)
@@ -56,9 +56,9 @@ func BuildDeviceAssignment(t *Topology, numReplicas int, options *AssignmentOpti
 	return ownAssignment(out, err)
 }
 
-// NewDeviceAssignment returns an assignment with explicit coordinates: coreAssignment[replica][logical
+// NewDeviceAssignmentFromCores returns an assignment with explicit coordinates: coreAssignment[replica][logical
 // device] is the position of that device. The caller must close the assignment.
-func NewDeviceAssignment(t *Topology, coreAssignment [][][]int) (*DeviceAssignment, error) {
+func (t *Topology) NewDeviceAssignmentFromCores(coreAssignment [][][]int) (*DeviceAssignment, error) {
 	var u uses
 	defer u.end()
 	topology := u.topology(t)
@@ -76,9 +76,9 @@ func NewDeviceAssignment(t *Topology, coreAssignment [][][]int) (*DeviceAssignme
 	return ownAssignment(out, err)
 }
 
-// SingleCoreAssignment returns an assignment of one replica with one logical device, at (0, 0, 0, 0). The
+// NewSingleCoreDeviceAssignment returns an assignment of one replica with one logical device, at (0, 0, 0, 0). The
 // caller must close the assignment.
-func SingleCoreAssignment(t *Topology) (*DeviceAssignment, error) {
+func (t *Topology) NewSingleCoreDeviceAssignment() (*DeviceAssignment, error) {
 	var u uses
 	defer u.end()
 	topology := u.topology(t)

@@ -38,7 +38,7 @@ func newMesh(t *testing.T, replicas, devices int, options dist.Options) *dist.St
 	t.Helper()
 	topology := fullTopology(t, replicas, devices, 1, 1)
 	defer topology.Close()
-	assignment, err := dist.BuildDeviceAssignment(topology, replicas, &dist.AssignmentOptions{
+	assignment, err := topology.NewDeviceAssignment(replicas, &dist.AssignmentOptions{
 		ComputationShape: []int{1, devices, 1, 1}, DeviceOrder: dist.DeviceOrderMesh})
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestDevicesGetShardsAndGiveAWhole(t *testing.T) {
 func TestOneDeviceRunsOnItsReplicasGoroutine(t *testing.T) {
 	s := newMesh(t, 2, 1, dist.Options{Threads: dist.Goroutines})
 	onDevices(t, s, func(device *dist.Replica) error {
-		is(t, "device", []int{device.ID(), device.NumReplicas(), dist.GetReplica().DeviceReplica()},
+		is(t, "device", []int{device.ID(), device.NumReplicas(), dist.CurrentReplica().DeviceReplica()},
 			[]int{0, 1, device.DeviceReplica()})
 		return device.Barrier()
 	})

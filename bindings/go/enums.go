@@ -205,14 +205,14 @@ const (
 	AggregationOnlyFirstReplica Aggregation = 0xC03 // all copies get replica 0's value
 )
 
-// AssignHow is the way in which an assignment changes a variable.
-type AssignHow int
+// Assign is the way in which an assignment changes a variable.
+type Assign int
 
-// The values of AssignHow.
+// The values of Assign.
 const (
-	Assign    AssignHow = 0xD01 // it becomes the value
-	AssignAdd AssignHow = 0xD02 // the value is added
-	AssignSub AssignHow = 0xD03 // the value is subtracted
+	AssignSet Assign = 0xD01 // it becomes the value
+	AssignAdd Assign = 0xD02 // the value is added
+	AssignSub Assign = 0xD03 // the value is subtracted
 )
 
 // InputMode is the number of pipelines that produce batches (TensorFlow: InputReplicationMode).
@@ -263,19 +263,19 @@ const (
 	LogInfo    LogLevel = 0x1403 // for who looks
 )
 
-// ScatterHow is the operator of a scatter: row indices[k] of the variable becomes op(that row, values[k]).
-type ScatterHow int
+// Scatter is the operator of a scatter: row indices[k] of the variable becomes op(that row, values[k]).
+type Scatter int
 
-// The values of ScatterHow.
+// The values of Scatter.
 const (
-	ScatterAdd         ScatterHow = 0xE01 // added
-	ScatterSub         ScatterHow = 0xE02 // subtracted
-	ScatterUpdate      ScatterHow = 0xE03 // the row is replaced; if an index occurs twice, the last one wins
-	ScatterMul         ScatterHow = 0xE04 // multiplied
-	ScatterDiv         ScatterHow = 0xE05 // divided
-	ScatterMin         ScatterHow = 0xE06 // the smaller one
-	ScatterMax         ScatterHow = 0xE07 // the larger one
-	ScatterBatchUpdate ScatterHow = 0xE08 // ScatterUpdate below leading dimensions that indices, values and the variable share
+	ScatterAdd         Scatter = 0xE01 // added
+	ScatterSub         Scatter = 0xE02 // subtracted
+	ScatterUpdate      Scatter = 0xE03 // the row is replaced; if an index occurs twice, the last one wins
+	ScatterMul         Scatter = 0xE04 // multiplied
+	ScatterDiv         Scatter = 0xE05 // divided
+	ScatterMin         Scatter = 0xE06 // the smaller one
+	ScatterMax         Scatter = 0xE07 // the larger one
+	ScatterBatchUpdate Scatter = 0xE08 // ScatterUpdate below leading dimensions that indices, values and the variable share
 )
 
 // CrossDeviceKind is the implementation that reduces values outside runs (TensorFlow: CrossDeviceOps).
@@ -369,53 +369,53 @@ const (
 // String is TensorFlow's name, "MEAN"; "" for a number that has none.
 func (x ReduceOp) String() string { return nameOf(cdist.DIST_ENUM_REDUCE_OP, x) }
 
-// ReduceOpFromName is the ReduceOp of TensorFlow's name, "SUM" or "MEAN" in any case: other operators are no
+// ParseReduceOp is the ReduceOp of TensorFlow's name, "SUM" or "MEAN" in any case: other operators are no
 // reduction of values from outside.
-func ReduceOpFromName(name string) (ReduceOp, error) {
+func ParseReduceOp(name string) (ReduceOp, error) {
 	return fromName[ReduceOp](cdist.DIST_ENUM_VALUE_REDUCTION, name)
 }
 
 // String is TensorFlow's name, "NONE"; "" for a number that has none.
 func (x Synchronization) String() string { return nameOf(cdist.DIST_ENUM_SYNCHRONIZATION, x) }
 
-// SynchronizationFromName is the Synchronization of TensorFlow's name, in any case: for settings that are read
-// from a file or a command line.
-func SynchronizationFromName(name string) (Synchronization, error) {
+// ParseSynchronization is the Synchronization of TensorFlow's name, in any case: for settings that are read from
+// a file or a command line.
+func ParseSynchronization(name string) (Synchronization, error) {
 	return fromName[Synchronization](cdist.DIST_ENUM_SYNCHRONIZATION, name)
 }
 
 // String is TensorFlow's name, "SUM"; "" for a number that has none.
 func (x Aggregation) String() string { return nameOf(cdist.DIST_ENUM_AGGREGATION, x) }
 
-// AggregationFromName is the Aggregation of TensorFlow's name, in any case: for settings that are read from a
-// file or a command line.
-func AggregationFromName(name string) (Aggregation, error) {
+// ParseAggregation is the Aggregation of TensorFlow's name, in any case: for settings that are read from a file
+// or a command line.
+func ParseAggregation(name string) (Aggregation, error) {
 	return fromName[Aggregation](cdist.DIST_ENUM_AGGREGATION, name)
 }
 
 // String is TensorFlow's name, "PER_REPLICA"; "" for a number that has none.
 func (x InputMode) String() string { return nameOf(cdist.DIST_ENUM_INPUT_MODE, x) }
 
-// InputModeFromName is the InputMode of TensorFlow's name, in any case: for settings that are read from a file
-// or a command line.
-func InputModeFromName(name string) (InputMode, error) {
+// ParseInputMode is the InputMode of TensorFlow's name, in any case: for settings that are read from a file or a
+// command line.
+func ParseInputMode(name string) (InputMode, error) {
 	return fromName[InputMode](cdist.DIST_ENUM_INPUT_MODE, name)
 }
 
 // String is TensorFlow's name, "FILE"; "" for a number that has none.
 func (x ShardPolicy) String() string { return nameOf(cdist.DIST_ENUM_SHARD_POLICY, x) }
 
-// ShardPolicyFromName is the ShardPolicy of TensorFlow's name, in any case: for settings that are read from a
-// file or a command line.
-func ShardPolicyFromName(name string) (ShardPolicy, error) {
+// ParseShardPolicy is the ShardPolicy of TensorFlow's name, in any case: for settings that are read from a file
+// or a command line.
+func ParseShardPolicy(name string) (ShardPolicy, error) {
 	return fromName[ShardPolicy](cdist.DIST_ENUM_SHARD_POLICY, name)
 }
 
 // String is TensorFlow's name, "REDUCTION_TO_ONE_DEVICE"; "" for a number that has none.
 func (x CrossDeviceKind) String() string { return nameOf(cdist.DIST_ENUM_CROSS_DEVICE, x) }
 
-// CrossDeviceKindFromName is the CrossDeviceKind of TensorFlow's name, in any case: for settings that are read
-// from a file or a command line.
-func CrossDeviceKindFromName(name string) (CrossDeviceKind, error) {
+// ParseCrossDeviceKind is the CrossDeviceKind of TensorFlow's name, in any case: for settings that are read from
+// a file or a command line.
+func ParseCrossDeviceKind(name string) (CrossDeviceKind, error) {
 	return fromName[CrossDeviceKind](cdist.DIST_ENUM_CROSS_DEVICE, name)
 }

@@ -88,7 +88,7 @@ var constantWords = wordTable(`
 	DIST_AGGREGATION_SUM dist.AggregationSum
 	DIST_AGGREGATION_MEAN dist.AggregationMean
 	DIST_AGGREGATION_ONLY_FIRST_REPLICA dist.AggregationOnlyFirstReplica
-	DIST_ASSIGN dist.Assign
+	DIST_ASSIGN dist.AssignSet
 	DIST_ASSIGN_ADD dist.AssignAdd
 	DIST_ASSIGN_SUB dist.AssignSub
 	DIST_INPUT_PER_WORKER dist.PerWorker
@@ -162,12 +162,12 @@ var kindWords = wordTable(`
 	DIST_VALUE_ ValueKind
 	DIST_SYNCHRONIZATION_ Synchronization
 	DIST_AGGREGATION_ Aggregation
-	DIST_ASSIGN_ AssignHow
+	DIST_ASSIGN_ Assign
 	DIST_INPUT_ InputMode
 	DIST_SHARD_ ShardPolicy
 	DIST_DEVICE_ORDER_ DeviceOrder
 	DIST_LOG_ LogLevel
-	DIST_SCATTER_ ScatterHow
+	DIST_SCATTER_ Scatter
 	DIST_CROSS_DEVICE_ CrossDeviceKind
 	DIST_METRIC_ MetricKind
 	DIST_PARTITION_ PartitionKind

@@ -141,7 +141,7 @@ func (s *Strategy) merged(results []*Value) (*Value, error) {
 		return results[0], nil
 	}
 	next := 0 // it is called for one replica after another
-	return s.ValuesFromFunction(func(int, int) (*Value, error) {
+	return s.NewPerReplicaFromFunction(func(int, int) (*Value, error) {
 		next++
 		return results[next-1], nil
 	})

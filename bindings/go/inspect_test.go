@@ -43,7 +43,7 @@ func TestLookingInside(t *testing.T) {
 	if times != 3 {
 		t.Error("somebody was last", times, "times")
 	}
-	query := must[dist.Properties](t)(s.Query())
+	query := must[dist.Properties](t)(s.Properties())
 	if query.NumReplicas != 2 || !query.UseMergeCall || query.NumWorkers != 1 {
 		t.Errorf("%+v", query)
 	}
@@ -61,7 +61,7 @@ func TestLookingInside(t *testing.T) {
 func TestScopesAndWhoAmI(t *testing.T) {
 	s := newStrategy(t, dist.Options{Replicas: 2})
 	err := s.Scope(func() error {
-		if dist.GetStrategy() != s || !dist.HasStrategy() || !dist.InCrossReplicaContext() || dist.GetReplica() != nil {
+		if dist.CurrentStrategy() != s || !dist.HasStrategy() || !dist.InCrossReplicaContext() || dist.CurrentReplica() != nil {
 			t.Error("inside the scope")
 		}
 		w, err := s.NewVariable(dist.Scalar(float32(1)), nil)
@@ -79,11 +79,11 @@ func TestScopesAndWhoAmI(t *testing.T) {
 		t.Error(err)
 	}
 	if err := s.Run(background, func(r *dist.Replica) error {
-		if dist.GetReplica() != r || dist.GetStrategy() != s || dist.InCrossReplicaContext() {
+		if dist.CurrentReplica() != r || dist.CurrentStrategy() != s || dist.InCrossReplicaContext() {
 			return errors.New("inside a replica")
 		}
 		_, err := r.MergeCall(func(inside *dist.Strategy, _, _ *dist.Value) (*dist.Value, error) {
-			if inside != s || !dist.InCrossReplicaContext() || dist.GetReplica() != nil {
+			if inside != s || !dist.InCrossReplicaContext() || dist.CurrentReplica() != nil {
 				return nil, errors.New("inside a merge function")
 			}
 			// A run in a merge function has replicas of its own.
@@ -130,7 +130,7 @@ func TestFunctionsOfTheProgram(t *testing.T) {
 				return nil
 			}}},
 	})
-	v := must[*dist.Value](t)(s.ValuesFromFunction(func(replica, _ int) (*dist.Value, error) {
+	v := must[*dist.Value](t)(s.NewPerReplicaFromFunction(func(replica, _ int) (*dist.Value, error) {
 		return dist.NewValue(s, []float32{float32(replica + 1)})
 	}))
 	out := must[*dist.Value](t)(s.Reduce(dist.Sum, v))
@@ -156,7 +156,7 @@ func TestCrossDeviceOutlivesItsClose(t *testing.T) {
 	c := must[*dist.CrossDevice](t)(dist.NewCrossDevice(dist.CrossDeviceOptions{
 		Kind: dist.CrossDeviceReductionToOneDevice, Accumulate: product}))
 	s := newStrategy(t, dist.Options{Replicas: 2, CrossDevice: c})
-	v := must[*dist.Value](t)(s.ValuesFromFunction(func(replica, _ int) (*dist.Value, error) {
+	v := must[*dist.Value](t)(s.NewPerReplicaFromFunction(func(replica, _ int) (*dist.Value, error) {
 		return dist.NewValue(s, []float32{float32(replica + 3)})
 	}))
 	all := must[[]*dist.Value](t)(c.BatchReduce(dist.Sum, []*dist.Value{v}, []dist.Destination{{Value: v}}))

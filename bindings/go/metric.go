@@ -7,6 +7,7 @@ import "libdist.example/dist/internal/cdist"
 // A Metric accumulates a number over the updates of all replicas, step after step.
 type Metric struct {
 	object
+	strategy *Strategy
 }
 
 var metricNames = map[MetricKind]string{MetricSum: "sum", MetricMean: "mean", MetricAccuracy: "accuracy"}
@@ -27,7 +28,7 @@ func (s *Strategy) NewMetric(kind MetricKind, name string) (*Metric, error) {
 	if err := cdist.Dist_metric_create(strategy, int32Of(int(kind)), name, &out); err != nil {
 		return nil, fromNative(err)
 	}
-	m := &Metric{}
+	m := &Metric{strategy: s}
 	m.forget = func(native int64) {
 		orphan(cdist.Dist_metric_variable(native))
 		cdist.Dist_metric_destroy(native)
@@ -44,6 +45,15 @@ func (u *uses) metric(m *Metric) int64 {
 		return 0
 	}
 	return u.take(&m.object, "metric")
+}
+
+// handles returns those of the metric's strategy and of the metric.
+func (m *Metric) handles(u *uses) (strategy, metric int64) {
+	if m == nil {
+		u.fail(newError(ErrInvalidArgument, "the metric is nil: Strategy.NewMetric creates one"))
+		return 0, 0
+	}
+	return u.busy(m.strategy), u.metric(m)
 }
 
 // Close closes the metric. Do not call it while a run uses the metric.
@@ -71,17 +81,20 @@ func (m *Metric) Name() string {
 // Variable returns the variable that holds the metric's state, for checkpoints. It is valid until the metric
 // is closed.
 func (m *Metric) Variable() *Variable {
+	if m == nil {
+		return nil
+	}
 	var u uses
 	defer u.end()
-	return borrowVariable(cdist.Dist_metric_variable(u.metric(m)), m)
+	return borrowVariable(cdist.Dist_metric_variable(u.metric(m)), m, m.strategy)
 }
 
-// MetricResult computes the metric over all updates of all replicas since it was created or reset. A mean or
+// Result computes the metric over all updates of all replicas since it was created or reset. A mean or
 // accuracy without any weight is 0.
-func (s *Strategy) MetricResult(m *Metric) (result float64, err error) {
+func (m *Metric) Result() (result float64, err error) {
 	var u uses
 	defer u.end()
-	strategy, metric := u.busy(s), u.metric(m)
+	strategy, metric := m.handles(&u)
 	if u.err != nil {
 		return 0, u.err
 	}
@@ -89,20 +102,20 @@ func (s *Strategy) MetricResult(m *Metric) (result float64, err error) {
 	return result, err
 }
 
-// MetricReset discards all updates of all replicas.
-func (s *Strategy) MetricReset(m *Metric) error {
+// Reset discards all updates of all replicas.
+func (m *Metric) Reset() error {
 	var u uses
 	defer u.end()
-	strategy, metric := u.busy(s), u.metric(m)
+	strategy, metric := m.handles(&u)
 	if u.err != nil {
 		return u.err
 	}
 	return fromNative(cdist.Dist_metric_reset(strategy, metric))
 }
 
-// MetricUpdate adds a batch to this replica's copy of a metric, without waiting for peers. labels must be nil
+// UpdateMetric adds a batch to this replica's copy of a metric, without waiting for peers. labels must be nil
 // except for [MetricAccuracy]. weights may be nil.
-func (r *Replica) MetricUpdate(m *Metric, values, labels, weights Array) error {
+func (r *Replica) UpdateMetric(m *Metric, values, labels, weights Array) error {
 	var u uses
 	defer u.end()
 	replica, metric := u.replica(r), u.metric(m)
@@ -132,7 +145,7 @@ func AverageLoss(r *Replica, perExample, weights Array, globalBatchSize int64, o
 }
 
 // ScaleRegularizationLoss computes a replica's share of a loss that is the same on all replicas, its sum
-// divided by the number of replicas, and writes it to out. It fails if r is nil, which [GetReplica] returns
+// divided by the number of replicas, and writes it to out. It fails if r is nil, which [CurrentReplica] returns
 // in cross-replica context.
 func ScaleRegularizationLoss(r *Replica, loss, out Array) error {
 	var u uses

@@ -248,7 +248,7 @@ func TestPanicsInEveryFunction(t *testing.T) {
 	s := newStrategy(t, dist.Options{Replicas: 2})
 	w := must[*dist.Variable](t)(s.NewVariable(dist.Of([]float32{1}), nil))
 	d := must[*dist.Dataset](t)(s.NewDataset([]dist.Array{dist.Of([]int32{1, 2})}, &dist.DatasetOptions{GlobalBatchSize: 2}))
-	_, values := s.ValuesFromFunction(func(int, int) (*dist.Value, error) { panic("function") })
+	_, values := s.NewPerReplicaFromFunction(func(int, int) (*dist.Value, error) { panic("function") })
 	_, run := s.RunValues(background, func(*dist.Replica, *dist.Value, *dist.Value) (*dist.Value, error) {
 		panic("function")
 	}, nil, nil)
@@ -264,7 +264,9 @@ func TestPanicsInEveryFunction(t *testing.T) {
 		_, err := r.MergeCall(func(*dist.Strategy, *dist.Value, *dist.Value) (*dist.Value, error) { panic("function") }, nil, nil)
 		return err
 	})
-	update := s.Update(w, func(dist.RawTensor, *dist.Value) error { panic("function") }, nil)
+	_, update := s.Update(w, func(dist.UpdatePlace, *dist.Value, *dist.Value) (*dist.Value, error) {
+		panic("function")
+	}, nil, nil)
 	for i, err := range []error{values, run, initial, function, reduce, slot, spec, merge, update} {
 		var panicked *dist.PanicError
 		if !errors.As(err, &panicked) || panicked.Value != "function" || !strings.Contains(string(panicked.Stack), "TestPanics") {
@@ -294,7 +296,9 @@ func TestContextEndsRunValues(t *testing.T) {
 func TestWrongOrder(t *testing.T) {
 	s, other := newStrategy(t, dist.Options{Replicas: 2}), newStrategy(t, dist.Options{Replicas: 2})
 	theirs := must[*dist.Variable](t)(other.NewVariable(dist.Scalar(float32(1)), nil))
-	_, mixed := s.VariableRead(theirs)
+	_, mixed := s.Update(theirs, func(dist.UpdatePlace, *dist.Value, *dist.Value) (*dist.Value, error) {
+		return nil, nil
+	}, nil, nil)
 	var inside error
 	_ = s.Scope(func() error {
 		inside = other.Run(background, func(*dist.Replica) error { return nil })
@@ -308,7 +312,7 @@ func TestWrongOrder(t *testing.T) {
 		_, err = s.Reduce(dist.Sum, v)
 		return err
 	})
-	for i, err := range []error{s.ScopeExit(), s.ColocateExit(), mixed, inside, outside} {
+	for i, err := range []error{s.ExitScope(), s.ExitColocation(), mixed, inside, outside} {
 		if !errors.Is(err, dist.ErrFailedPrecondition) {
 			t.Error(i, err)
 		}

@@ -19,9 +19,9 @@ func fromName[T ~int](domain int, name string) (T, error) {
 	return T(number), fromNative(err)
 }
 
-// ReduceOpFromAggregation returns the operator that reduces a variable with this aggregation. It fails for
+// ReduceOp returns the operator that reduces a variable with this aggregation. It fails for
 // aggregations that are not reductions.
-func ReduceOpFromAggregation(aggregation Aggregation) (ReduceOp, error) {
+func (aggregation Aggregation) ReduceOp() (ReduceOp, error) {
 	var op int32
 	err := cdist.Dist_reduce_op_from_aggregation(int32Of(int(aggregation)), &op)
 	return ReduceOp(op), fromNative(err)

@@ -71,7 +71,7 @@ func onWorkers(workers []*dist.Strategy, program func(worker int, s *dist.Strate
 
 func TestWorkerKnowsItsPlace(t *testing.T) {
 	for w, s := range newWorkers(t, dist.CallerThread, 2, 1) {
-		q, err := s.Query()
+		q, err := s.Properties()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestWorkerKnowsItsPlace(t *testing.T) {
 		fails(t, err, dist.ErrInvalidArgument, "but the strategy has replicas")
 	}
 	s := newStrategy(t, dist.Options{Replicas: 2})
-	q, err := s.Query()
+	q, err := s.Properties()
 	is(t, "alone", all(q.NumWorkers, q.Worker, q.NumLocalReplicas, q.FirstReplica, err), all(1, 0, 2, 0, nil))
 }
 
@@ -104,7 +104,7 @@ func train(s *dist.Strategy) (seen [][]float32, err error) {
 		seen = append(seen, data)
 		return err
 	}
-	place, err := s.Query()
+	place, err := s.Properties()
 	if err != nil {
 		return nil, err
 	}
@@ -139,10 +139,10 @@ func train(s *dist.Strategy) (seen [][]float32, err error) {
 			return nil, fmt.Errorf("replica %d has the result of %d", place.FirstReplica+i, id)
 		}
 	}
-	if err := note(read(s.VariableRead(mirrored))); err != nil {
+	if err := note(read(mirrored.Read())); err != nil {
 		return nil, err
 	}
-	if err := note(read(s.VariableRead(onRead))); err != nil {
+	if err := note(read(onRead.Read())); err != nil {
 		return nil, err
 	}
 	scale, err := dist.NewScalar(s, float32(2))
@@ -230,7 +230,7 @@ func readRows(s *dist.Strategy, asOneProcess bool) (rows map[int][][]float32, tr
 			return nil, nil, err
 		}
 	}
-	trained, err = read(s.VariableRead(w))
+	trained, err = read(w.Read())
 	return rows, trained, err
 }
 
@@ -398,11 +398,11 @@ func waits(dir string) map[string]func(s *dist.Strategy) error {
 				return err
 			}
 			defer m.Close()
-			_, err = s.MetricResult(m)
+			_, err = m.Result()
 			return err
 		},
-		"CheckpointSave": func(s *dist.Strategy) error {
-			return s.CheckpointSave(filepath.Join(dir, "nobody-writes-this"), nil, nil)
+		"SaveCheckpoint": func(s *dist.Strategy) error {
+			return s.SaveCheckpoint(filepath.Join(dir, "nobody-writes-this"), nil, nil)
 		},
 		"Run": func(s *dist.Strategy) error {
 			return s.Run(background, func(r *dist.Replica) error { return r.Barrier() })

@@ -15,7 +15,7 @@ func TestNumbersOfMoreThan32Bits(t *testing.T) {
 	s := newStrategy(t, dist.Options{Replicas: 2})
 	topology := must[*dist.Topology](t)(dist.NewTopology([]int{1, 1, 1, 1}, [][][]int{{{0, 0, 0, 0}}}))
 	defer topology.Close()
-	assignment := must[*dist.DeviceAssignment](t)(dist.BuildDeviceAssignment(topology, 1, nil))
+	assignment := must[*dist.DeviceAssignment](t)(topology.NewDeviceAssignment(1, nil))
 	defer assignment.Close()
 	tensor := must[*dist.Value](t)(s.NewTensor(dist.Of([]float32{1})))
 	defer tensor.Close()
@@ -84,7 +84,7 @@ func TestNumbersOfMoreThan32Bits(t *testing.T) {
 		"worker":                      func(n int) error { return second(dist.BatchSizesForWorker(4, 2, 1, n, 2)) },
 		"replicaIDs[0]":               func(n int) error { return second(s.NewGroup(n)) },
 		"replicaID":                   func(n int) error { return second(s.Device(n)) },
-		"index":                       func(n int) error { return second(s.VariableDevice(variable, n)) },
+		"index":                       func(n int) error { return second(variable.Device(n)) },
 		"id":                          func(n int) error { return second(s.Enter(n)) },
 		"axis":                        func(n int) error { return second(s.Gather(tensor, n)) },
 		"axes[1]":                     func(n int) error { return second(s.Reduce(dist.Sum, tensor, 0, n)) },

@@ -31,8 +31,8 @@ type Properties struct {
 	MaxContributions    int  // limit for the tensors in one sum: see Contributions
 }
 
-// Query returns the properties of the strategy.
-func (s *Strategy) Query() (Properties, error) {
+// Properties returns the properties of the strategy.
+func (s *Strategy) Properties() (Properties, error) {
 	var u uses
 	defer u.end()
 	native := u.strategy(s)

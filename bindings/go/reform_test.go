@@ -24,7 +24,7 @@ func TestReformMisuse(t *testing.T) {
 		fails(t, s.Reform(background, nil), dist.ErrFailedPrecondition, "has only one worker")
 		fails(t, s.Reform(background, nil), dist.ErrFailedPrecondition, "Strategy.Reform")
 		is(t, "due", must[bool](t)(s.ReformDue()), false)
-		q := must[dist.Properties](t)(s.Query())
+		q := must[dist.Properties](t)(s.Properties())
 		is(t, "generation", []int{q.Generation, q.NumJoined, q.NumLeft}, []int{0, 0, 0})
 	}
 	_, err := dist.New(dist.Options{Replicas: 1, Reform: dist.ReformAtNextRun})

@@ -14,7 +14,7 @@ import (
 // arguments are closed when the call returns; call [Value.Retain] to keep one. libdist takes ownership of the
 // result; nil means no result. If the function returns an error or panics, the client receives the code and
 // the text. ctx ends when no client waits for the result any more, and at the latest at the deadline of the
-// call. It polls libdist every few milliseconds; its Err method checks immediately. Use [GetStrategy] to
+// call. It polls libdist every few milliseconds; its Err method checks immediately. Use [CurrentStrategy] to
 // create values.
 type RPCMethod = func(ctx context.Context, arguments []*Value) (*Value, error)
 

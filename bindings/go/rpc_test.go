@@ -51,7 +51,7 @@ func (r *rpc) offer(t *testing.T, server *dist.RPCServer) {
 	t.Helper()
 	for name, method := range map[string]dist.RPCMethod{
 		"echo": func(_ context.Context, arguments []*dist.Value) (*dist.Value, error) {
-			return dist.GetStrategy().NewList(arguments...)
+			return dist.CurrentStrategy().NewList(arguments...)
 		},
 		"first": func(_ context.Context, arguments []*dist.Value) (*dist.Value, error) { return arguments[0], nil },
 		"add": func(_ context.Context, arguments []*dist.Value) (*dist.Value, error) {
@@ -63,7 +63,7 @@ func (r *rpc) offer(t *testing.T, server *dist.RPCServer) {
 			for i := range b.Data {
 				a.Data[i] += b.Data[i]
 			}
-			return all2(dist.NewValue(dist.GetStrategy(), a.Data, a.Shape...))(err)
+			return all2(dist.NewValue(dist.CurrentStrategy(), a.Data, a.Shape...))(err)
 		},
 		"nothing": func(context.Context, []*dist.Value) (*dist.Value, error) { return nil, nil },
 		"fails": func(_ context.Context, arguments []*dist.Value) (*dist.Value, error) {
@@ -82,7 +82,7 @@ func (r *rpc) offer(t *testing.T, server *dist.RPCServer) {
 		},
 		"deadline": func(ctx context.Context, _ []*dist.Value) (*dist.Value, error) {
 			_, dated := ctx.Deadline()
-			return dist.GetStrategy().NewText(fmt.Sprint(dated))
+			return dist.CurrentStrategy().NewText(fmt.Sprint(dated))
 		},
 		"close": func(context.Context, []*dist.Value) (*dist.Value, error) { return nil, server.Close() },
 	} {

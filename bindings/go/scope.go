@@ -42,14 +42,14 @@ func (s *Strategy) during(fn func() error, enter, exit func(int64) error) (err e
 	return fn()
 }
 
-// ScopeEnter enters the strategy's scope on the calling thread until [Strategy.ScopeExit], and locks the
+// EnterScope enters the strategy's scope on the calling thread until [Strategy.ExitScope], and locks the
 // goroutine to this thread. [Strategy.Scope] does both.
-func (s *Strategy) ScopeEnter() error {
+func (s *Strategy) EnterScope() error {
 	return s.lock(cdist.Dist_scope_enter)
 }
 
-// ScopeExit exits the scope that this thread entered last.
-func (s *Strategy) ScopeExit() error {
+// ExitScope exits the scope that this thread entered last.
+func (s *Strategy) ExitScope() error {
 	return s.unlock(cdist.Dist_scope_exit)
 }
 
@@ -89,13 +89,13 @@ func (s *Strategy) Colocate(with *Value, fn func() error) error {
 	return s.during(fn, func(native int64) error { return s.colocate(native, with) }, cdist.Dist_colocate_exit)
 }
 
-// ColocateEnter declares colocation like [Strategy.Colocate], until [Strategy.ColocateExit].
-func (s *Strategy) ColocateEnter(with *Value) error {
+// EnterColocation declares colocation like [Strategy.Colocate], until [Strategy.ExitColocation].
+func (s *Strategy) EnterColocation(with *Value) error {
 	return s.lock(func(native int64) error { return s.colocate(native, with) })
 }
 
-// ColocateExit ends the effect of this thread's latest [Strategy.ColocateEnter].
-func (s *Strategy) ColocateExit() error {
+// ExitColocation ends the effect of this thread's latest [Strategy.EnterColocation].
+func (s *Strategy) ExitColocation() error {
 	return s.unlock(cdist.Dist_colocate_exit)
 }
 
@@ -122,18 +122,18 @@ func SetStrategy(s *Strategy) error {
 	return fromNative(cdist.Dist_set_strategy(native))
 }
 
-// GetStrategy returns the strategy of the scope or function that this thread is in. Otherwise it returns the
+// CurrentStrategy returns the strategy of the scope or function that this thread is in. Otherwise it returns the
 // one set with [SetStrategy], or else the thread's default strategy, which is destroyed with the thread and
 // cannot be closed. It returns nil if the default strategy could not be created.
-func GetStrategy() *Strategy { return strategyOf(cdist.Dist_get_strategy()) }
+func CurrentStrategy() *Strategy { return strategyOf(cdist.Dist_get_strategy()) }
 
-// HasStrategy reports whether [GetStrategy] returns a strategy that is not a default strategy.
+// HasStrategy reports whether [CurrentStrategy] returns a strategy that is not a default strategy.
 func HasStrategy() bool { return cdist.Dist_has_strategy() != 0 }
 
 // InCrossReplicaContext reports whether this thread is in a merge function or a scope, or SetStrategy applies
 // to it.
 func InCrossReplicaContext() bool { return cdist.Dist_in_cross_replica_context() != 0 }
 
-// GetReplica returns the replica whose function this thread is in. Outside all functions, it returns replica
+// CurrentReplica returns the replica whose function this thread is in. Outside all functions, it returns replica
 // 0 of the thread's default strategy, which has no peers. In cross-replica context, it returns nil.
-func GetReplica() *Replica { return replicaOf(cdist.Dist_get_replica()) }
+func CurrentReplica() *Replica { return replicaOf(cdist.Dist_get_replica()) }

@@ -14,7 +14,7 @@ import (
 // with it; it is of kind [NoneValue] if that was nil. Both arguments are valid only during the call; call
 // [Value.Retain] to keep a value. libdist takes ownership of the result; nil means no result. If the function
 // returns an error or panics, no parameter server changes anything, and the coordinator receives the code and
-// the text. Use [GetStrategy] to create values.
+// the text. Use [CurrentStrategy] to create values.
 type ClosureFunc = func(closure *Closure, arguments *Value) (*Value, error)
 
 // ServerUpdateFunc changes variables on a parameter server by writing their elements. The variables have the

@@ -249,7 +249,7 @@ func TestServersMisuse(t *testing.T) {
 	is(t, "context", kept.Context().Err(), context.Canceled)
 	of := func(_ any, err error) error { return err }
 	for name, err := range map[string]error{
-		"read": of(kept.Read("v")), "rows": of(kept.ReadRows("v", one)), "assign": kept.Assign("v", dist.Assign, one),
+		"read": of(kept.Read("v")), "rows": of(kept.ReadRows("v", one)), "assign": kept.Assign("v", dist.AssignSet, one),
 		"scatter": kept.Scatter("v", dist.ScatterAdd, one), "update": kept.Update("momentum", []string{"v"}, nil),
 		"per worker": of(kept.PerWorker("counter")),
 	} {
@@ -266,10 +266,10 @@ func TestServersMisuse(t *testing.T) {
 	defer object.Close()
 	const bad = "v\x00x"
 	for words, errs := range map[string][]error{
-		"value is closed": {of(c.coordinator.Schedule(background, "itself", gone)), c.coordinator.Assign("v", dist.Assign, gone),
+		"value is closed": {of(c.coordinator.Schedule(background, "itself", gone)), c.coordinator.Assign("v", dist.AssignSet, gone),
 			of(c.coordinator.ReadRows("v", gone)), c.coordinator.CreatePerWorker("x", "itself", gone),
 			c.coordinator.Update("momentum", []string{"v"}, gone), c.coordinator.Scatter("v", dist.ScatterAdd, gone)},
-		"a text has a NUL inside": {of(c.coordinator.Schedule(background, bad, nil)), c.coordinator.Assign(bad, dist.Assign, one),
+		"a text has a NUL inside": {of(c.coordinator.Schedule(background, bad, nil)), c.coordinator.Assign(bad, dist.AssignSet, one),
 			of(c.coordinator.Read("v", bad)), of(c.coordinator.ReadRows(bad, one)), c.coordinator.Save(bad),
 			of(c.coordinator.Restore(bad)), c.coordinator.CreatePerWorker("x", bad, nil), of(c.coordinator.VariableSpec(bad)),
 			of(c.coordinator.VariableParts(bad)), c.coordinator.CreateVariable(bad, dist.Scalar(float32(1)), nil),
@@ -277,7 +277,7 @@ func TestServersMisuse(t *testing.T) {
 			c.coordinator.Update("x", []string{bad}, nil), c.servers[0].Register(bad, nil), of(no.PerWorker(bad)),
 			of(dist.NewServer(nil, bad, 0, nil)), of(dist.NewLocalServer(&dist.ServerOptions{BindAddress: bad}))},
 		"cannot be sent":       {of(c.coordinator.Schedule(background, "itself", object))},
-		"value is nil":         {c.coordinator.Assign("v", dist.Assign, nil)},
+		"value is nil":         {c.coordinator.Assign("v", dist.AssignSet, nil)},
 		"no variable":          {of(c.coordinator.Read("x")), of(c.coordinator.VariableParts("x")), of(c.coordinator.VariableSpec("x"))},
 		"already":              {c.coordinator.CreateVariable("v", dist.Scalar(float32(1)), nil)},
 		"MaxStaleness is -1":   {c.coordinator.CreateVariable("x", dist.Scalar(float32(1)), &dist.PSVariableOptions{MaxStaleness: -1})},

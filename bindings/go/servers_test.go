@@ -86,17 +86,17 @@ func (c *cluster) register(t *testing.T, server *dist.Server) {
 				return nil, err
 			}
 			x, err := dist.ReadScalar[float32](arguments)
-			return all2(dist.NewScalar(dist.GetStrategy(), 2*x))(err)
+			return all2(dist.NewScalar(dist.CurrentStrategy(), 2*x))(err)
 		},
 		"itself": func(_ *dist.Closure, arguments *dist.Value) (*dist.Value, error) { return arguments, nil },
 		"which": func(closure *dist.Closure, arguments *dist.Value) (*dist.Value, error) {
 			if closure.Name() != "which" || arguments.Kind() != dist.NoneValue {
 				return nil, errors.New(closure.Name() + " " + arguments.String())
 			}
-			return dist.NewValue(dist.GetStrategy(), []int64{int64(closure.Worker()), closure.ID()})
+			return dist.NewValue(dist.CurrentStrategy(), []int64{int64(closure.Worker()), closure.ID()})
 		},
 		"fails": func(closure *dist.Closure, arguments *dist.Value) (*dist.Value, error) {
-			one, err := dist.NewScalar[float32](dist.GetStrategy(), 1)
+			one, err := dist.NewScalar[float32](dist.CurrentStrategy(), 1)
 			if err == nil {
 				err = closure.Assign("v", dist.AssignAdd, one)
 			}
@@ -110,7 +110,7 @@ func (c *cluster) register(t *testing.T, server *dist.Server) {
 			panic("boom")
 		},
 		"new counter": func(*dist.Closure, *dist.Value) (*dist.Value, error) {
-			return dist.GetStrategy().NewObject(&counter{})
+			return dist.CurrentStrategy().NewObject(&counter{})
 		},
 		"count": func(closure *dist.Closure, _ *dist.Value) (*dist.Value, error) {
 			own, err := closure.PerWorker("counter")
@@ -118,7 +118,7 @@ func (c *cluster) register(t *testing.T, server *dist.Server) {
 				return nil, err
 			}
 			defer own.Close()
-			return dist.NewScalar(dist.GetStrategy(), own.Object().(*counter).next.Add(1))
+			return dist.NewScalar(dist.CurrentStrategy(), own.Object().(*counter).next.Add(1))
 		},
 		"wait": func(closure *dist.Closure, _ *dist.Value) (*dist.Value, error) {
 			c.inside.Add(1)
@@ -143,7 +143,7 @@ func (c *cluster) register(t *testing.T, server *dist.Server) {
 			if err != nil {
 				return nil, err
 			}
-			slices, err := dist.GetStrategy().NewComposite(dist.IndexedSlicesValue, rows, indices, nothing())
+			slices, err := dist.CurrentStrategy().NewComposite(dist.IndexedSlicesValue, rows, indices, nothing())
 			if err != nil {
 				return nil, err
 			}
@@ -174,7 +174,7 @@ func (c *cluster) register(t *testing.T, server *dist.Server) {
 }
 
 func nothing() *dist.Value {
-	none, _ := dist.GetStrategy().NewNone()
+	none, _ := dist.CurrentStrategy().NewNone()
 	return none
 }
 
@@ -331,7 +331,7 @@ func TestVariablesOnParameterServers(t *testing.T) {
 	defer slices.Close()
 	noError(t, c.coordinator.Scatter("table", dist.ScatterUpdate, slices))
 	noError(t, c.coordinator.Assign("table", dist.AssignSub, whole))
-	noError(t, c.coordinator.Assign("v", dist.Assign, c.number(t, 9)))
+	noError(t, c.coordinator.Assign("v", dist.AssignSet, c.number(t, 9)))
 	is(t, "v", c.read(t, "v"), "f32 9")
 	is(t, "changed", must[*dist.Value](t)(c.coordinator.ReadRows("table", indices)).String(),
 		"f32[4, 2] [[24, 26], [0, 1], [6, 7], [24, 26]]")

@@ -25,7 +25,7 @@ func TestTextsWithANULAreRefused(t *testing.T) {
 	}
 	defer one.Close()
 	path := filepath.Join(t.TempDir(), "c")
-	if err := s.CheckpointSave(path, variables, nil); err != nil {
+	if err := s.SaveCheckpoint(path, variables, nil); err != nil {
 		t.Fatal(err)
 	}
 	file, err := s.OpenCheckpoint(path)
@@ -48,7 +48,7 @@ func TestTextsWithANULAreRefused(t *testing.T) {
 		"axis":         func() error { return of(dist.New(dist.Options{Axes: []dist.MeshAxis{{Name: bad, Size: 1}}})) },
 		"cross device": func() error { return of(dist.NewCrossDevice(dist.CrossDeviceOptions{ReduceToDevice: bad})) },
 		"destination":  func() error { return of(s.DestinationDevice(&dist.Destination{Device: bad})) },
-		"enum":         func() error { return of(dist.ReduceOpFromName("SUM\x00")) },
+		"enum":         func() error { return of(dist.ParseReduceOp("SUM\x00")) },
 		"metrics":      func() error { return of(s.WriteMetrics(bad)) },
 		"metric":       func() error { return of(s.NewMetric(dist.MetricSum, bad)) },
 		"variable": func() error {
@@ -59,16 +59,16 @@ func TestTextsWithANULAreRefused(t *testing.T) {
 		},
 		"dict":             func() error { return of(s.NewDict(map[string]*dist.Value{bad: one})) },
 		"text":             func() error { return of(s.NewText(bad)) },
-		"path":             func() error { return s.CheckpointSave(path+"\x00", variables, nil) },
+		"path":             func() error { return s.SaveCheckpoint(path+"\x00", variables, nil) },
 		"open":             func() error { return of(s.OpenCheckpoint(path + "\x00")) },
-		"names":            func() error { return s.CheckpointLoad(path, variables, &dist.CheckpointOptions{Names: []string{bad}}) },
+		"names":            func() error { return s.LoadCheckpoint(path, variables, &dist.CheckpointOptions{Names: []string{bad}}) },
 		"tensor of a file": func() error { return of(file.Read(bad)) },
 		"spec of a file":   func() error { return of(file.Spec(bad)) },
 		"metadata": func() error {
-			return s.CheckpointSave(path, variables, &dist.CheckpointOptions{Metadata: map[string]string{"k": bad}})
+			return s.SaveCheckpoint(path, variables, &dist.CheckpointOptions{Metadata: map[string]string{"k": bad}})
 		},
 		"metadata's key": func() error {
-			return s.CheckpointSave(path, variables, &dist.CheckpointOptions{Metadata: map[string]string{bad: "v"}})
+			return s.SaveCheckpoint(path, variables, &dist.CheckpointOptions{Metadata: map[string]string{bad: "v"}})
 		},
 		"job":                func() error { return of(topology.DeviceNameAt(place, bad)) },
 		"job of a host":      func() error { return of(topology.HostNameAt(place, bad)) },

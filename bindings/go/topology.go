@@ -41,9 +41,9 @@ func NewTopology(meshShape []int, deviceCoordinates [][][]int) (*Topology, error
 	return ownTopology(out, err)
 }
 
-// TopologyFromHost returns a topology of the CPUs that this process may use: x is the package, y the NUMA
+// NewHostTopology returns a topology of the CPUs that this process may use: x is the package, y the NUMA
 // domain in it, z the core in that, and core the hardware thread of the core.
-func TopologyFromHost() (*Topology, error) {
+func NewHostTopology() (*Topology, error) {
 	var out int64
 	err := cdist.Dist_topology_from_host(nil, &out)
 	return ownTopology(out, err)
@@ -154,7 +154,7 @@ func (t *Topology) DeviceAt(coordinates []int) (int, error) {
 	return t.numberAt(coordinates, cdist.Dist_topology_device_at)
 }
 
-// CPUAt returns the system's number of the CPU at a position of a topology made by [TopologyFromHost], or -1
+// CPUAt returns the system's number of the CPU at a position of a topology made by [NewHostTopology], or -1
 // if it is missing.
 func (t *Topology) CPUAt(coordinates []int) (int, error) {
 	return t.numberAt(coordinates, cdist.Dist_topology_cpu_at)

@@ -52,7 +52,7 @@ func TestTopologySaysWhereDevicesAre(t *testing.T) {
 }
 
 func TestHostsTopologyHasItsCPUs(t *testing.T) {
-	topology, err := dist.TopologyFromHost()
+	topology, err := dist.NewHostTopology()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestBadTopologiesAreRefused(t *testing.T) {
 
 func TestAssignmentSaysWhoseDevicesAre(t *testing.T) {
 	topology := fullTopology(t, 2, 2, 1, 2)
-	a, err := dist.BuildDeviceAssignment(topology, 2, &dist.AssignmentOptions{
+	a, err := topology.NewDeviceAssignment(2, &dist.AssignmentOptions{
 		ComputationShape: []int{1, 2, 1, 2}, ComputationStride: []int{1, 1, 1, 1}, DeviceOrder: dist.DeviceOrderMesh})
 	if err != nil {
 		t.Fatal(err)
@@ -130,13 +130,13 @@ func TestAssignmentSaysWhoseDevicesAre(t *testing.T) {
 	topology.Close() // the assignment holds it
 	borrowed := a.Topology()
 	is(t, "its topology", borrowed.MeshShape(), []int{2, 2, 1, 2})
-	byHand, err := dist.NewDeviceAssignment(borrowed, want)
+	byHand, err := borrowed.NewDeviceAssignmentFromCores(want)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer byHand.Close()
 	is(t, "by hand", byHand.CoreAssignment(), want)
-	single, err := dist.SingleCoreAssignment(borrowed)
+	single, err := borrowed.NewSingleCoreDeviceAssignment()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,16 +154,16 @@ func TestAssignmentSaysWhoseDevicesAre(t *testing.T) {
 		{ComputationShape: []int{1, 2}}, {ComputationShape: []int{3, 1, 1, 1}}, {ComputationShape: []int{1, 1, 1, 0}},
 		{ComputationShape: []int{1, 1, 1, 1}, ComputationStride: []int{1}}, {DeviceOrder: dist.DeviceOrderRing},
 	} {
-		_, err := dist.BuildDeviceAssignment(byHand.Topology(), 9, options)
+		_, err := byHand.Topology().NewDeviceAssignment(9, options)
 		fails(t, err, dist.ErrInvalidArgument, "")
 	}
-	_, err = dist.BuildDeviceAssignment(nil, 1, nil)
+	_, err = (*dist.Topology)(nil).NewDeviceAssignment(1, nil)
 	fails(t, err, dist.ErrInvalidArgument, "nil")
-	_, err = dist.NewDeviceAssignment(nil, want)
+	_, err = (*dist.Topology)(nil).NewDeviceAssignmentFromCores(want)
 	fails(t, err, dist.ErrInvalidArgument, "nil")
-	_, err = dist.NewDeviceAssignment(byHand.Topology(), [][][]int{{{0, 0}}})
+	_, err = byHand.Topology().NewDeviceAssignmentFromCores([][][]int{{{0, 0}}})
 	fails(t, err, dist.ErrInvalidArgument, "2 coordinates; the mesh has 4")
-	_, err = dist.NewDeviceAssignment(byHand.Topology(), [][][]int{{{0, 0, 0, 0}, {0, 0}}})
+	_, err = byHand.Topology().NewDeviceAssignmentFromCores([][][]int{{{0, 0, 0, 0}, {0, 0}}})
 	fails(t, err, dist.ErrInvalidArgument, "has 2 coordinates, not 4")
 	_, err = dist.New(dist.Options{Kind: dist.Mesh, DeviceAssignment: a})
 	fails(t, err, dist.ErrFailedPrecondition, "device assignment is closed")

@@ -53,17 +53,17 @@ func namesOf[T interface {
 // valueReductions are the operators that have a number by their names, which are TensorFlow's.
 var valueReductions = names{func(number int) string {
 	name := dist.ReduceOp(number).String()
-	if _, err := dist.ReduceOpFromName(name); err != nil {
+	if _, err := dist.ParseReduceOp(name); err != nil {
 		return ""
 	}
 	return name
-}, namesOf(dist.ReduceOpFromName).number}
+}, namesOf(dist.ParseReduceOp).number}
 
 // domains are the names by the domains of C: DIST_ENUM_....
 var domains = map[int]names{
-	0x1903: namesOf(dist.ReduceOpFromName), 0x1904: valueReductions, 0x1906: namesOf(dist.SynchronizationFromName),
-	0x1907: namesOf(dist.AggregationFromName), 0x1908: namesOf(dist.CrossDeviceKindFromName),
-	0x1909: namesOf(dist.InputModeFromName), 0x190A: namesOf(dist.ShardPolicyFromName),
+	0x1903: namesOf(dist.ParseReduceOp), 0x1904: valueReductions, 0x1906: namesOf(dist.ParseSynchronization),
+	0x1907: namesOf(dist.ParseAggregation), 0x1908: namesOf(dist.ParseCrossDeviceKind),
+	0x1909: namesOf(dist.ParseInputMode), 0x190A: namesOf(dist.ParseShardPolicy),
 }
 
 var nameCalls = map[string]func(p *player, l *line, a *answer) error{
@@ -79,7 +79,7 @@ var nameCalls = map[string]func(p *player, l *line, a *answer) error{
 		return err
 	},
 	"reduce_op_from_aggregation": func(_ *player, l *line, a *answer) error {
-		op, err := dist.ReduceOpFromAggregation(dist.Aggregation(l.given.int("aggregation")))
+		op, err := dist.Aggregation(l.given.int("aggregation")).ReduceOp()
 		if err == nil {
 			a.int("out", int(op))
 		}
@@ -177,7 +177,7 @@ var strategyCalls = map[string]func(p *player, l *line, a *answer) error{
 		return err
 	},
 	"strategy_query": func(p *player, l *line, a *answer) error {
-		q, err := p.strategy(l).Query()
+		q, err := p.strategy(l).Properties()
 		if err == nil {
 			a.fields(map[string]int{"out.kind": int(q.Kind), "out.num_replicas": q.NumReplicas,
 				"out.num_parameter_devices": q.NumParameterDevices, "out.num_workers": q.NumWorkers,

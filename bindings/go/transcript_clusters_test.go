@@ -115,10 +115,10 @@ var specCalls = map[string]func(p *player, l *line, a *answer) error{
 		return os.Unsetenv(l.given.text("name"))
 	},
 	"cluster_spec_from_json": func(_ *player, l *line, a *answer) error {
-		return a.spec(dist.ClusterSpecFromJSON(l.given.text("text")))
+		return a.spec(dist.NewClusterSpecFromJSON(l.given.text("text")))
 	},
 	"cluster_spec_create": func(_ *player, l *line, a *answer) error {
-		return a.spec(dist.ClusterSpecFromJobs(l.jobs()...))
+		return a.spec(dist.NewClusterSpecFromJobs(l.jobs()...))
 	},
 	"cluster_spec_destroy": func(p *player, l *line, _ *answer) error {
 		return p.ended(l.given["spec"], p.spec(l, "spec"))

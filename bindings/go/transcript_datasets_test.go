@@ -108,11 +108,11 @@ var datasetCalls = map[string]func(p *player, l *line, a *answer) error{
 }
 
 var scopeCalls = map[string]func(p *player, l *line, a *answer) error{
-	"scope_enter":  func(p *player, l *line, _ *answer) error { return p.strategy(l).ScopeEnter() },
-	"scope_exit":   func(p *player, l *line, _ *answer) error { return p.strategy(l).ScopeExit() },
+	"scope_enter":  func(p *player, l *line, _ *answer) error { return p.strategy(l).EnterScope() },
+	"scope_exit":   func(p *player, l *line, _ *answer) error { return p.strategy(l).ExitScope() },
 	"set_strategy": func(p *player, l *line, _ *answer) error { return dist.SetStrategy(p.strategy(l)) },
 	"get_strategy": func(_ *player, _ *line, a *answer) error {
-		s := dist.GetStrategy()
+		s := dist.CurrentStrategy()
 		a.object("out", s, s == nil)
 		return nil
 	},
@@ -125,7 +125,7 @@ var scopeCalls = map[string]func(p *player, l *line, a *answer) error{
 		return nil
 	},
 	"get_replica": func(_ *player, _ *line, a *answer) error {
-		r := dist.GetReplica()
+		r := dist.CurrentReplica()
 		a.object("out", r, r == nil)
 		return nil
 	},

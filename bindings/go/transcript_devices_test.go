@@ -124,18 +124,18 @@ func (l *line) device() (replica, logicalDevice int) {
 
 var assignmentCalls = map[string]func(p *player, l *line, a *answer) error{
 	"device_assignment_build": func(p *player, l *line, a *answer) error {
-		return a.assignment(dist.BuildDeviceAssignment(p.topology(l), l.given.int("num_replicas"), &dist.AssignmentOptions{
+		return a.assignment(p.topology(l).NewDeviceAssignment(l.given.int("num_replicas"), &dist.AssignmentOptions{
 			ComputationShape:  l.given.ints("computation_shape"),
 			ComputationStride: l.given.ints("computation_stride"),
 			DeviceOrder:       dist.DeviceOrder(l.given.int("device_order")),
 		}))
 	},
 	"device_assignment_create": func(p *player, l *line, a *answer) error {
-		return a.assignment(dist.NewDeviceAssignment(p.topology(l),
+		return a.assignment(p.topology(l).NewDeviceAssignmentFromCores(
 			l.given.nested("core_assignment", "num_replicas", "num_logical_devices")))
 	},
 	"device_assignment_create_single": func(p *player, l *line, a *answer) error {
-		return a.assignment(dist.SingleCoreAssignment(p.topology(l)))
+		return a.assignment(p.topology(l).NewSingleCoreDeviceAssignment())
 	},
 	"device_assignment_destroy": func(p *player, l *line, _ *answer) error {
 		p.assignment(l).Close()

@@ -94,20 +94,6 @@ func write(l *line, key string, tensor dist.RawTensor) {
 }
 
 func (p *player) update(call *line) dist.UpdateFunc {
-	return func(copy dist.RawTensor, args *dist.Value) error {
-		l := p.take(call, func(l *line) bool { return p.changes(l, copy, args) })
-		if l == nil {
-			p.fault(call, "update: %v", errNoLine)
-			return errNoLine
-		}
-		p.given(l, "args", args)
-		write(l, "copy", copy)
-		_, err := p.finish(l)
-		return err
-	}
-}
-
-func (p *player) updateValues(call *line) dist.UpdateValuesFunc {
 	return func(place dist.UpdatePlace, args, kwargs *dist.Value) (*dist.Value, error) {
 		l := p.take(call, func(l *line) bool {
 			return l.given.int("replica") == place.Replica && l.given.text("device") == place.Device &&

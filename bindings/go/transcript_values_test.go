@@ -41,7 +41,7 @@ var valueCalls = map[string]func(p *player, l *line, a *answer) error{
 	},
 	"value_create_variable": func(p *player, l *line, a *answer) error { return a.made(p.variable(l).Value()) },
 	"values_from_function": func(p *player, l *line, a *answer) error {
-		return a.made(p.strategy(l).ValuesFromFunction(p.value(l)))
+		return a.made(p.strategy(l).NewPerReplicaFromFunction(p.value(l)))
 	},
 	"value_item": func(p *player, l *line, a *answer) error {
 		item := p.theValue(l, "value").Item(l.given.int("index"))
@@ -125,14 +125,14 @@ var variableCalls = map[string]func(p *player, l *line, a *answer) error{
 		return nil
 	},
 	"variable_device": func(p *player, l *line, a *answer) error {
-		name, err := p.strategy(l).VariableDevice(p.variable(l), l.given.int("copy"))
+		name, err := p.variable(l).Device(l.given.int("copy"))
 		if err == nil {
 			a.text("out", name)
 		}
 		return err
 	},
 	"variable_created_in_scope": func(p *player, l *line, a *answer) error {
-		created, err := p.strategy(l).VariableCreatedInScope(p.theValue(l, "variable"))
+		created, err := p.strategy(l).CreatedInScope(p.theValue(l, "variable"))
 		if err == nil {
 			a.bool("out", created)
 		}
@@ -146,30 +146,30 @@ var variableCalls = map[string]func(p *player, l *line, a *answer) error{
 		return err
 	},
 	"variable_read": func(p *player, l *line, a *answer) error {
-		return a.made(p.strategy(l).VariableRead(p.variable(l)))
+		return a.made(p.variable(l).Read())
 	},
 	"variable_assign": func(p *player, l *line, _ *answer) error {
-		return p.strategy(l).VariableAssign(p.variable(l), dist.AssignHow(l.given.int("how")), p.theValue(l, "value"))
+		return p.variable(l).Assign(dist.Assign(l.given.int("how")), p.theValue(l, "value"))
 	},
 	"variable_scatter": func(p *player, l *line, _ *answer) error {
-		return p.strategy(l).VariableScatter(p.variable(l), dist.ScatterHow(l.given.int("how")), p.theValue(l, "slices"))
+		return p.variable(l).Scatter(dist.Scatter(l.given.int("how")), p.theValue(l, "slices"))
 	},
 	"replica_read": func(p *player, l *line, a *answer) error {
 		return a.made(p.theReplica(l).Read(p.variable(l)))
 	},
 	"replica_assign": func(p *player, l *line, _ *answer) error {
-		return p.theReplica(l).Assign(p.variable(l), dist.AssignHow(l.given.int("how")), l.given.tensor("value"))
+		return p.theReplica(l).Assign(p.variable(l), dist.Assign(l.given.int("how")), l.given.tensor("value"))
 	},
 	"replica_assign_value": func(p *player, l *line, _ *answer) error {
-		return p.theReplica(l).AssignValue(p.variable(l), dist.AssignHow(l.given.int("how")), p.theValue(l, "value"))
+		return p.theReplica(l).AssignValue(p.variable(l), dist.Assign(l.given.int("how")), p.theValue(l, "value"))
 	},
 	"replica_scatter": func(p *player, l *line, _ *answer) error {
-		return p.theReplica(l).Scatter(p.variable(l), dist.ScatterHow(l.given.int("how")), p.theValue(l, "slices"))
+		return p.theReplica(l).Scatter(p.variable(l), dist.Scatter(l.given.int("how")), p.theValue(l, "slices"))
 	},
 	"colocate_enter": func(p *player, l *line, _ *answer) error {
-		return p.strategy(l).ColocateEnter(p.theValue(l, "variable"))
+		return p.strategy(l).EnterColocation(p.theValue(l, "variable"))
 	},
-	"colocate_exit": func(p *player, l *line, _ *answer) error { return p.strategy(l).ColocateExit() },
+	"colocate_exit": func(p *player, l *line, _ *answer) error { return p.strategy(l).ExitColocation() },
 }
 
 // destination is nil where the transcript says that it is NULL.
@@ -242,16 +242,17 @@ var reduceCalls = map[string]func(p *player, l *line, a *answer) error{
 		return a.made(p.crossDevice(l).Broadcast(p.theValue(l, "value"), p.destination(l, "destination")))
 	},
 	"update": func(p *player, l *line, a *answer) error {
-		if l.given.int("options.parallel") != 0 {
-			return a.made(nil, p.strategy(l).Update(p.variable(l), p.update(l), p.theValue(l, "args")))
-		}
-		return a.made(p.strategy(l).UpdateValues(p.variable(l), p.updateValues(l), p.theValue(l, "args"), p.updateOptions(l)))
+		return a.made(p.strategy(l).Update(p.variable(l), p.update(l), p.theValue(l, "args"), p.updateOptions(l)))
 	},
 	"replica_update": func(p *player, l *line, a *answer) error {
-		return a.made(p.theReplica(l).Update(p.variable(l), p.updateValues(l), p.theValue(l, "args"), p.updateOptions(l)))
+		return a.made(p.theReplica(l).Update(p.variable(l), p.update(l), p.theValue(l, "args"), p.updateOptions(l)))
 	},
 }
 
 func (p *player) updateOptions(l *line) *dist.UpdateOptions {
-	return &dist.UpdateOptions{Kwargs: p.theValue(l, "kwargs"), Ungrouped: l.given.int("options.ungrouped") != 0}
+	return &dist.UpdateOptions{
+		Kwargs:    p.theValue(l, "kwargs"),
+		Parallel:  l.given.int("options.parallel") != 0,
+		Ungrouped: l.given.int("options.ungrouped") != 0,
+	}
 }

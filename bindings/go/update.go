@@ -4,25 +4,24 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// UpdateFunc changes one copy of a variable. args is a list of this copy's components. Both are valid only
-// during the call. Several copies may be changed at the same time.
-type UpdateFunc = func(copy RawTensor, args *Value) error
-
-// An UpdatePlace describes the copy for which an [UpdateValuesFunc] is called.
+// An UpdatePlace describes the copy for which an [UpdateFunc] is called.
 type UpdatePlace struct {
 	Replica int       // replica that owns the copy; -1 = no single replica, as with central storage
 	Device  string    // name of the copy's device, in the form of ParameterDevice; "" for the default strategy
 	Copy    RawTensor // the copy to change; its DType is 0 in UpdateNonSlot
 }
 
-// UpdateValuesFunc changes one copy of a variable, with named arguments and a result. It is called in
-// cross-replica context, in the strategy's scope, and may reduce values and start runs. args and kwargs hold
-// this copy's components and are valid only during the call. libdist takes ownership of the result.
-type UpdateValuesFunc = func(place UpdatePlace, args, kwargs *Value) (*Value, error)
+// UpdateFunc changes one copy of a variable, and may return a result. It is called in cross-replica context, in
+// the strategy's scope, and may reduce values and start runs. args is a list, and kwargs a dictionary, of this
+// copy's components; both are valid only during the call. libdist takes ownership of the result.
+type UpdateFunc = func(place UpdatePlace, args, kwargs *Value) (*Value, error)
 
-// UpdateOptions configures [Strategy.UpdateValues] and the other methods with an [UpdateValuesFunc].
+// UpdateOptions configures [Strategy.Update] and the other methods with an [UpdateFunc].
 type UpdateOptions struct {
 	Kwargs *Value // dictionary of named arguments; may be nil
+	// Parallel runs the calls for the copies of a large variable at the same time; fn must then neither reduce
+	// nor start a run. Otherwise one call follows the other, on the calling thread. UpdateNonSlot refuses it.
+	Parallel bool
 	// Ungrouped makes each leaf of the result a tuple of the results of all calls, or a single result if all
 	// calls returned the same object.
 	Ungrouped bool
@@ -30,7 +29,7 @@ type UpdateOptions struct {
 
 type updateCall struct {
 	*failures
-	fn UpdateValuesFunc
+	fn UpdateFunc
 }
 
 // Update is called by libdist for each copy.
@@ -50,27 +49,10 @@ func (callbacks) Update(token int64, replica int, device string, copy, args, kwa
 	})
 }
 
-// Update calls fn on every copy of a variable with that replica's components of args, which is a list, a
-// tuple or nil. Several calls can run at the same time.
-func (s *Strategy) Update(v *Variable, fn UpdateFunc, args *Value) error {
-	var u uses
-	defer u.end()
-	strategy, variable := u.busy(s), u.variable(v)
-	var each UpdateValuesFunc
-	if fn != nil {
-		each = func(place UpdatePlace, args, _ *Value) (*Value, error) { return nil, fn(place.Copy, args) }
-	}
-	_, err := u.update(&failures{}, each, args, nil, func(token, args, kwargs int64, o cdist.Dist_update_options, out *int64) error {
-		o.SetParallel(1)
-		return cdist.Dist_update(strategy, variable, token, args, kwargs, o, out)
-	})
-	return err
-}
-
-// UpdateValues calls fn, with named arguments and a result, on every copy of a variable, one after another on
-// the calling thread. The results are merged, and mirrored if they differ. The result is nil if no call
-// returned one; otherwise the caller must close it. options may be nil.
-func (s *Strategy) UpdateValues(v *Variable, fn UpdateValuesFunc, args *Value, options *UpdateOptions) (*Value, error) {
+// Update calls fn on every copy of a variable, in cross-replica context, with that replica's components of args,
+// which is a list, a tuple or nil. The results are merged, and mirrored if they differ. The result is nil if no
+// call returned one; otherwise the caller must close it. options may be nil.
+func (s *Strategy) Update(v *Variable, fn UpdateFunc, args *Value, options *UpdateOptions) (*Value, error) {
 	var u uses
 	defer u.end()
 	strategy, variable := u.busy(s), u.variable(v)
@@ -80,9 +62,9 @@ func (s *Strategy) UpdateValues(v *Variable, fn UpdateValuesFunc, args *Value, o
 		})
 }
 
-// UpdateNonSlot calls fn once for each device that holds variables, like [Strategy.UpdateValues] but without
-// a variable.
-func (s *Strategy) UpdateNonSlot(fn UpdateValuesFunc, args *Value, options *UpdateOptions) (*Value, error) {
+// UpdateNonSlot calls fn once for each device that holds variables, like [Strategy.Update] but without a
+// variable.
+func (s *Strategy) UpdateNonSlot(fn UpdateFunc, args *Value, options *UpdateOptions) (*Value, error) {
 	var u uses
 	defer u.end()
 	strategy := u.busy(s)
@@ -92,10 +74,10 @@ func (s *Strategy) UpdateNonSlot(fn UpdateValuesFunc, args *Value, options *Upda
 		})
 }
 
-// Update updates a variable from inside replicas, like [Strategy.UpdateValues]. All replicas must call it
+// Update updates a variable from inside replicas, like [Strategy.Update]. All replicas must call it
 // together. Their arguments are merged, and replica 0's function is used. The result is this replica's
 // component, which the caller must close.
-func (r *Replica) Update(v *Variable, fn UpdateValuesFunc, args *Value, options *UpdateOptions) (*Value, error) {
+func (r *Replica) Update(v *Variable, fn UpdateFunc, args *Value, options *UpdateOptions) (*Value, error) {
 	var u uses
 	defer u.end()
 	replica, variable := u.replica(r), u.variable(v)
@@ -108,7 +90,7 @@ func (r *Replica) Update(v *Variable, fn UpdateValuesFunc, args *Value, options 
 		})
 }
 
-func (u *uses) update(shared *failures, fn UpdateValuesFunc, args *Value, options *UpdateOptions,
+func (u *uses) update(shared *failures, fn UpdateFunc, args *Value, options *UpdateOptions,
 	call func(token, args, kwargs int64, options cdist.Dist_update_options, out *int64) error) (*Value, error) {
 	if options == nil {
 		options = &UpdateOptions{}
@@ -119,6 +101,7 @@ func (u *uses) update(shared *failures, fn UpdateValuesFunc, args *Value, option
 	}
 	native := cdist.NewDist_update_options()
 	defer cdist.DeleteDist_update_options(native)
+	native.SetParallel(intOf(options.Parallel))
 	native.SetUngrouped(intOf(options.Ungrouped))
 	c := &updateCall{shared, fn}
 	token := registerIf(fn != nil, c)

@@ -272,7 +272,8 @@ func ReadScalar[T Element](v *Value) (T, error) {
 // creator of the variable still owns it.
 func (v *Value) Variable() (variable *Variable) {
 	_ = v.with(func(native int64) error {
-		variable = borrowVariable(cdist.Dist_value_variable(native), v.Retain())
+		refers := cdist.Dist_value_variable(native)
+		variable = borrowVariable(refers, v.Retain(), strategyOfVariable(refers))
 		return nil
 	})
 	return variable
@@ -282,7 +283,8 @@ func (v *Value) Variable() (variable *Variable) {
 // [Strategy.LocalResults]); nil for any other value.
 func (v *Value) Container() (variable *Variable) {
 	_ = v.with(func(native int64) error {
-		variable = borrowVariable(cdist.Dist_value_container(native), v.Retain())
+		refers := cdist.Dist_value_container(native)
+		variable = borrowVariable(refers, v.Retain(), strategyOfVariable(refers))
 		return nil
 	})
 	return variable

@@ -53,9 +53,9 @@ type wrapped struct {
 
 func (w *wrapped) release() { w.pins.Unpin() }
 
-// WrapTensor returns a value that uses the tensor's memory without copying it. The memory is pinned until
+// NewWrappedTensor returns a value that uses the tensor's memory without copying it. The memory is pinned until
 // libdist no longer uses the value.
-func (s *Strategy) WrapTensor(tensor Array) (*Value, error) {
+func (s *Strategy) NewWrappedTensor(tensor Array) (*Value, error) {
 	var u uses
 	defer u.end()
 	native, numbers := u.strategy(s), u.tensor(tensor)
@@ -179,15 +179,15 @@ type valueCall struct {
 	fn ValueFunc
 }
 
-// Value is called by libdist for ValuesFromFunction.
+// Value is called by libdist for NewPerReplicaFromFunction.
 func (callbacks) Value(token int64, replica, numReplicas int) int64 {
 	c := registered[*valueCall](token)
 	return c.makes(func() (*Value, error) { return c.fn(replica, numReplicas) })
 }
 
-// ValuesFromFunction returns a distributed value whose components fn creates, called for one replica after
+// NewPerReplicaFromFunction returns a distributed value whose components fn creates, called for one replica after
 // another.
-func (s *Strategy) ValuesFromFunction(fn ValueFunc) (*Value, error) {
+func (s *Strategy) NewPerReplicaFromFunction(fn ValueFunc) (*Value, error) {
 	var u uses
 	defer u.end()
 	if u.busy(s); u.err != nil {

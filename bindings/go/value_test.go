@@ -27,7 +27,7 @@ func must[T any](t *testing.T) func(T, error) T {
 func TestRunValuesGivesAndTakesStructures(t *testing.T) {
 	s := newStrategy(t, dist.Options{Replicas: 2})
 	mustValue := must[*dist.Value](t)
-	x := mustValue(s.ValuesFromFunction(func(replica, n int) (*dist.Value, error) {
+	x := mustValue(s.NewPerReplicaFromFunction(func(replica, n int) (*dist.Value, error) {
 		return dist.NewScalar(s, float32(replica+n))
 	}))
 	defer x.Close()
@@ -110,7 +110,7 @@ func TestValuesOfEveryKind(t *testing.T) {
 func TestWrappedMemoryIsShared(t *testing.T) {
 	s := newStrategy(t, dist.Options{Replicas: 1})
 	data := make([]float32, 1024)
-	v := must[*dist.Value](t)(s.WrapTensor(dist.Of(data)))
+	v := must[*dist.Value](t)(s.NewWrappedTensor(dist.Of(data)))
 	data[3] = 5
 	runtime.GC()
 	if err := dist.View(v, func(view dist.Tensor[float32]) error {
@@ -138,13 +138,14 @@ func TestUseOfClosedThings(t *testing.T) {
 		iterator.Close()
 		metric.Close()
 	}
-	_, read := s.VariableRead(variable)
+	_, read := variable.Read()
 	_, tensor := v.Tensor()
 	_, next := iterator.Next()
 	_, begin := dataset.NewIterator()
-	_, result := s.MetricResult(metric)
+	_, result := metric.Result()
 	_, list := s.NewList(v)
-	for i, err := range []error{read, tensor, next, begin, result, list, s.Update(variable, nil, nil)} {
+	_, update := s.Update(variable, nil, nil, nil)
+	for i, err := range []error{read, tensor, next, begin, result, list, update} {
 		if !errors.Is(err, dist.ErrFailedPrecondition) {
 			t.Error(i, err)
 		}
@@ -162,18 +163,19 @@ func TestNilThings(t *testing.T) {
 	_, list := s.NewList(nil)
 	_, reduce := s.Reduce(dist.Sum, nil)
 	_, value := (*dist.Value)(nil).Tensor()
-	_, variable := s.VariableRead(nil)
+	_, variable := (*dist.Variable)(nil).Read()
 	_, next := (*dist.Iterator)(nil).Next()
 	_, begin := (*dist.Dataset)(nil).NewIterator()
-	_, metric := s.MetricResult(nil)
+	_, metric := (*dist.Metric)(nil).Result()
 	_, device := none.Device(0)
 	_, values := s.RunValues(background, nil, nil, nil)
-	_, function := s.ValuesFromFunction(nil)
+	_, function := s.NewPerReplicaFromFunction(nil)
 	_, dataset := s.NewDatasetFromCallback(nil, nil)
 	_, checkpoint := s.OpenCheckpoint("")
+	_, update := s.Update(nil, nil, nil, nil)
 	for i, err := range []error{tensor, list, reduce, value, variable, next, begin, metric, device, values, function,
 		dataset, none.Cancel(), none.Run(background, nil), none.Run(background, func(*dist.Replica) error { return nil }),
-		s.Run(background, nil), s.Update(nil, nil, nil), s.Scope(nil)} {
+		s.Run(background, nil), update, s.Scope(nil)} {
 		if !errors.Is(err, dist.ErrInvalidArgument) {
 			t.Error(i, err)
 		}
@@ -250,17 +252,17 @@ func TestVariablesUpdatesAndDestinations(t *testing.T) {
 	defer step.Close()
 	args := mustValue(s.NewList(step))
 	defer args.Close()
-	if err := s.Update(w, func(copy dist.RawTensor, args *dist.Value) error {
-		elements, err := dist.As[float32](copy)
+	if _, err := s.Update(w, func(place dist.UpdatePlace, args, _ *dist.Value) (*dist.Value, error) {
+		elements, err := dist.As[float32](place.Copy)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		by, err := dist.ReadScalar[float32](args.Item(0))
 		for i := range elements.Data {
 			elements.Data[i] *= by
 		}
-		return err
-	}, args); err != nil {
+		return nil, err
+	}, args, &dist.UpdateOptions{Parallel: true}); err != nil {
 		t.Fatal(err)
 	}
 	first := must[dist.Tensor[float32]](t)(dist.Component[float32](w, 1))
@@ -268,7 +270,7 @@ func TestVariablesUpdatesAndDestinations(t *testing.T) {
 		t.Error(first)
 	}
 	first.Data[1] = 7
-	drift, err := s.VariableCheckDrift(w)
+	drift, err := w.CheckDrift()
 	if !errors.Is(err, dist.ErrDataLoss) || drift.Replica != 1 || drift.Element != 1 {
 		t.Error(drift, err)
 	}
@@ -277,10 +279,12 @@ func TestVariablesUpdatesAndDestinations(t *testing.T) {
 		t.Error(name)
 	}
 	boom := errors.New("boom")
-	if err := s.Update(w, func(dist.RawTensor, *dist.Value) error { return boom }, nil); err != boom {
+	if _, err := s.Update(w, func(dist.UpdatePlace, *dist.Value, *dist.Value) (*dist.Value, error) {
+		return nil, boom
+	}, nil, nil); err != boom {
 		t.Error("the update's own error:", err)
 	}
-	if _, err := s.UpdateValues(w, func(dist.UpdatePlace, *dist.Value, *dist.Value) (*dist.Value, error) {
+	if _, err := s.Update(w, func(dist.UpdatePlace, *dist.Value, *dist.Value) (*dist.Value, error) {
 		panic(boom)
 	}, nil, nil); !errors.Is(err, boom) {
 		t.Error("a panic in an update:", err)
@@ -294,7 +298,7 @@ func TestForgottenValuesAreReleased(t *testing.T) {
 	func() {
 		data := make([]float32, 16)
 		runtime.AddCleanup(&data[0], func(struct{}) { close(ended) }, struct{}{})
-		if _, err := s.WrapTensor(dist.Of(data)); err != nil { // never closed, but pinned until it ends
+		if _, err := s.NewWrappedTensor(dist.Of(data)); err != nil { // never closed, but pinned until it ends
 			t.Fatal(err)
 		}
 	}()
@@ -305,5 +309,17 @@ func TestForgottenValuesAreReleased(t *testing.T) {
 			return
 		case <-time.After(10 * time.Millisecond):
 		}
+	}
+}
+
+func TestAVariableFoundInAValueKnowsItsStrategy(t *testing.T) {
+	s := newStrategy(t, dist.Options{Replicas: 2})
+	w := must[*dist.Variable](t)(s.NewVariable(dist.Scalar(float32(3)), nil))
+	found := must[*dist.Value](t)(w.Value()).Variable()
+	if read := must[*dist.Value](t)(found.Read()); read.String() != "f32 3" {
+		t.Error(read)
+	}
+	if _, err := found.CheckDrift(); err != nil {
+		t.Error(err)
 	}
 }

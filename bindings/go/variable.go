@@ -2,11 +2,17 @@
 
 package dist
 
-import "libdist.example/dist/internal/cdist"
+import (
+	"sync"
+	"weak"
+
+	"libdist.example/dist/internal/cdist"
+)
 
 // A Variable is a tensor that outlives runs, with one copy for each replica or one copy for all.
 type Variable struct {
 	object
+	strategy *Strategy // nil: the strategy of the calling thread's scope or function
 }
 
 // VariableOptions configures [Strategy.NewVariable]. The zero value selects the defaults.
@@ -71,9 +77,10 @@ func (s *Strategy) NewVariable(initial Array, options *VariableOptions) (*Variab
 	}); err != nil {
 		return nil, err
 	}
-	v := &Variable{}
+	v := &Variable{strategy: s}
 	v.forget = forgetVariable
 	v.open(out, closeVariable, nil)
+	variableStrategies.Store(out, weak.Make(s))
 	return v, nil
 }
 
@@ -93,15 +100,25 @@ func (r *Replica) Variable(name string, initial Array, options *VariableOptions)
 	}); err != nil {
 		return nil, err
 	}
-	return borrowVariable(out, r.Strategy()), nil
+	return borrowVariable(out, r.Strategy(), r.Strategy()), nil
+}
+
+// variableStrategies has the strategy of each variable that a program owns, for values that refer to it.
+var variableStrategies sync.Map // of weak.Pointer[Strategy], by the variable's handle
+
+func strategyOfVariable(native int64) *Strategy {
+	if known, ok := variableStrategies.Load(native); ok {
+		return known.(weak.Pointer[Strategy]).Value()
+	}
+	return nil
 }
 
 // borrowVariable returns a variable that belongs to owner; nil for 0.
-func borrowVariable(native int64, owner any) *Variable {
+func borrowVariable(native int64, owner any, s *Strategy) *Variable {
 	if native == 0 {
 		return nil
 	}
-	v := &Variable{}
+	v := &Variable{strategy: s}
 	v.open(native, nil, owner)
 	return v
 }

@@ -4,20 +4,33 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// together calls a function with the handles of a strategy and a variable.
-func (s *Strategy) together(v *Variable, call func(strategy, variable int64) error) error {
+// handles returns those of the variable's strategy and of the variable, and the strategy.
+func (v *Variable) handles(u *uses) (strategy, variable int64, s *Strategy) {
+	if v == nil {
+		u.fail(newError(ErrInvalidArgument, "the variable is nil: Strategy.NewVariable creates one"))
+		return 0, 0, nil
+	}
+	s = v.strategy
+	if s == nil {
+		s = CurrentStrategy()
+	}
+	return u.busy(s), u.variable(v), s
+}
+
+// together calls a function with the handles of the variable's strategy and of the variable.
+func (v *Variable) together(call func(strategy, variable int64) error) error {
 	var u uses
 	defer u.end()
-	strategy, variable := u.busy(s), u.variable(v)
+	strategy, variable, s := v.handles(&u)
 	if u.err != nil {
 		return u.err
 	}
 	return s.reducing(func() error { return call(strategy, variable) })
 }
 
-// VariableDevice returns the device of a copy of a variable, in the form of [Strategy.ParameterDevice].
-func (s *Strategy) VariableDevice(v *Variable, index int) (name string, err error) {
-	err = s.together(v, func(strategy, variable int64) error {
+// Device returns the device of a copy, in the form of [Strategy.ParameterDevice].
+func (v *Variable) Device(index int) (name string, err error) {
+	err = v.together(func(strategy, variable int64) error {
 		if err := checkInt32("index", index); err != nil {
 			return err
 		}
@@ -26,9 +39,9 @@ func (s *Strategy) VariableDevice(v *Variable, index int) (name string, err erro
 	return name, err
 }
 
-// VariableCreatedInScope reports whether this strategy created a variable. v is a variable's value, or one of
+// CreatedInScope reports whether this strategy created a variable. v is a variable's value, or one of
 // its copies.
-func (s *Strategy) VariableCreatedInScope(v *Value) (created bool, err error) {
+func (s *Strategy) CreatedInScope(v *Value) (created bool, err error) {
 	var out int32
 	_, err = s.create([]*Value{v}, func(strategy int64, items []int64, _ *int64) error {
 		return cdist.Dist_variable_created_in_scope(strategy, items[0], &out)
@@ -36,32 +49,33 @@ func (s *Strategy) VariableCreatedInScope(v *Value) (created bool, err error) {
 	return out != 0, err
 }
 
-// VariableRead returns the variable's value in cross-replica context, as a new tensor: the aggregate of all
+// Read returns the variable's value in cross-replica context, as a new tensor: the aggregate of all
 // copies for a "SyncOnReadVariable", and copy 0 for other classes. The caller must close the value.
-func (s *Strategy) VariableRead(v *Variable) (*Value, error) {
+func (v *Variable) Read() (*Value, error) {
 	var out int64
-	err := s.together(v, func(strategy, variable int64) error {
+	err := v.together(func(strategy, variable int64) error {
 		return cdist.Dist_variable_read(strategy, variable, &out)
 	})
 	return adopt(out, err)
 }
 
-// VariableAssign assigns to every copy. A tensor is assigned to all copies; a per-replica or mirrored value
+// Assign assigns to every copy, in cross-replica context. A tensor is assigned to all copies; a per-replica or mirrored value
 // assigns each component to the copy of its replica.
-func (s *Strategy) VariableAssign(v *Variable, how AssignHow, value *Value) error {
-	return s.change(v, int(how), value, cdist.Dist_variable_assign)
+func (v *Variable) Assign(how Assign, value *Value) error {
+	return v.change(int(how), value, cdist.Dist_variable_assign)
 }
 
-// VariableScatter changes rows of every copy. Indexed slices apply to all copies; the components of a
+// Scatter changes rows of every copy, in cross-replica context. Indexed slices apply to all copies; the components of a
 // per-replica value apply to the copies of their replicas.
-func (s *Strategy) VariableScatter(v *Variable, how ScatterHow, slices *Value) error {
-	return s.change(v, int(how), slices, cdist.Dist_variable_scatter)
+func (v *Variable) Scatter(how Scatter, slices *Value) error {
+	return v.change(int(how), slices, cdist.Dist_variable_scatter)
 }
 
-func (s *Strategy) change(v *Variable, how int, value *Value, call func(int64, int64, int, int64) error) error {
+func (v *Variable) change(how int, value *Value, call func(int64, int64, int, int64) error) error {
 	var u uses
 	defer u.end()
-	strategy, variable, handle := u.busy(s), u.variable(v), u.value(value)
+	strategy, variable, s := v.handles(&u)
+	handle := u.value(value)
 	if u.err != nil {
 		return u.err
 	}
@@ -76,12 +90,12 @@ type Drift struct {
 	Element         int64 // first element that differs, in row-major order; -1 = all are equal
 }
 
-// VariableCheckDrift checks that the copies of a variable, of all workers, are equal to the bit. If they
+// CheckDrift checks that the copies of the variable, of all workers, are equal to the bit. If they
 // differ, it fails with [ErrDataLoss], and the result describes where. All workers must call it.
-func (s *Strategy) VariableCheckDrift(v *Variable) (Drift, error) {
+func (v *Variable) CheckDrift() (Drift, error) {
 	out := cdist.NewDist_drift()
 	defer cdist.DeleteDist_drift(out)
-	err := s.together(v, func(strategy, variable int64) error {
+	err := v.together(func(strategy, variable int64) error {
 		return cdist.Dist_variable_check_drift(strategy, variable, out)
 	})
 	return Drift{out.GetNum_copies(), out.GetReplica(), out.GetExpected_replica(), out.GetElement()}, err
@@ -109,7 +123,7 @@ func (r *Replica) Read(v *Variable) (*Value, error) {
 
 // Assign assigns to a variable inside replicas, according to its aggregation. It is a collective, unless each
 // replica writes only its own copy.
-func (r *Replica) Assign(v *Variable, how AssignHow, value Array, options ...Option) error {
+func (r *Replica) Assign(v *Variable, how Assign, value Array, options ...Option) error {
 	var c collective
 	defer c.end()
 	replica, variable, numbers := c.begin(r, options), c.variable(v), c.tensor(value)
@@ -123,13 +137,13 @@ func (r *Replica) Assign(v *Variable, how AssignHow, value Array, options ...Opt
 // identity of the value matters: if all replicas pass the same value, it counts as one number for all of
 // them. [AggregationMean] and [AggregationOnlyFirstReplica] then assign that value, and [AggregationSum]
 // fails.
-func (r *Replica) AssignValue(v *Variable, how AssignHow, value *Value, options ...Option) error {
+func (r *Replica) AssignValue(v *Variable, how Assign, value *Value, options ...Option) error {
 	return r.change(v, int(how), value, options, cdist.Dist_replica_assign_value)
 }
 
 // Scatter changes rows of a variable inside replicas, by indexed slices and according to the variable's
 // aggregation.
-func (r *Replica) Scatter(v *Variable, how ScatterHow, slices *Value, options ...Option) error {
+func (r *Replica) Scatter(v *Variable, how Scatter, slices *Value, options ...Option) error {
 	return r.change(v, int(how), slices, options, cdist.Dist_replica_scatter)
 }
 

@@ -60,11 +60,13 @@ func orphan(variable int64) {
 // closeVariable destroys a variable that the program closes.
 func closeVariable(variable int64) {
 	shutWindow(variable)
+	variableStrategies.Delete(variable)
 	cdist.Dist_variable_destroy(variable)
 }
 
 // forgetVariable destroys a variable that has become unreachable.
 func forgetVariable(variable int64) {
 	orphan(variable)
+	variableStrategies.Delete(variable)
 	cdist.Dist_variable_destroy(variable)
 }

@@ -123,10 +123,10 @@ func TestViewEndsWithItsFunction(t *testing.T) {
 	}
 	w := must[*dist.Variable](t)(s.NewVariable(dist.Scalar(float32(1)), nil))
 	var copy dist.RawTensor
-	if err := s.Update(w, func(own dist.RawTensor, _ *dist.Value) error {
-		copy = own
-		return nil
-	}, nil); err != nil {
+	if _, err := s.Update(w, func(place dist.UpdatePlace, _, _ *dist.Value) (*dist.Value, error) {
+		copy = place.Copy
+		return nil, nil
+	}, nil, nil); err != nil {
 		t.Error(err)
 	}
 	if _, err := s.NewTensor(copy); !errors.Is(err, dist.ErrFailedPrecondition) {

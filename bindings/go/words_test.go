@@ -26,7 +26,7 @@ func TestMessagesSpeakGo(t *testing.T) {
 		"replica 1 failed with UNKNOWN: dist_reduce() said: column is NULL":                            "replica 1 failed with UNKNOWN: Strategy.Reduce said: column is NULL",
 		"DIST_CROSS_DEVICE_HOST needs functions, with at least `reduce`":                               "dist.CrossDeviceHost needs functions, with at least `reduce`",
 		"dist_group_create(): replica_ids[1] is 7, but this strategy's replicas are 0 to 1":            "Strategy.NewGroup: replicaIDs[1] is 7, but this strategy's replicas are 0 to 1",
-		"dist_values_from_function(): out_value is NULL":                                               "Strategy.ValuesFromFunction: the result (value) is nil",
+		"dist_values_from_function(): out_value is NULL":                                               "Strategy.NewPerReplicaFromFunction: the result (value) is nil",
 		"all_reduce of tag \"a_b\": replica 1 gave f32[2]":                                             "all_reduce of tag \"a_b\": replica 1 gave f32[2]",
 		"threads is DIST_THREADS_HOST: use DIST_THREADS_CALLER or LIBRARY; HOST is what it was before": "threads is dist.Goroutines: use dist.CallerThread or dist.LibraryThreads; dist.Goroutines is what it was before",
 	} {

@@ -103,12 +103,13 @@ func merge(s *dist.Strategy, value *dist.Value, v *dist.Variable) error {
 		return err
 	}
 	defer args.Close()
-	return s.Update(v, func(copy dist.RawTensor, args *dist.Value) error {
-		own, err := dist.As[float32](copy)
+	_, err = s.Update(v, func(place dist.UpdatePlace, args, _ *dist.Value) (*dist.Value, error) {
+		own, err := dist.As[float32](place.Copy)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		own.Data[0], err = dist.ReadScalar[float32](args.Item(0))
-		return err
-	}, args)
+		return nil, err
+	}, args, nil)
+	return err
 }

@@ -82,7 +82,7 @@ func (m *model) copies(replica int) ([][]float32, error) {
 // bits.
 func (m *model) digest(s *dist.Strategy) (string, error) {
 	for _, variable := range m.variables {
-		if _, err := s.VariableCheckDrift(variable); err != nil {
+		if _, err := variable.CheckDrift(); err != nil {
 			return "", err
 		}
 	}

@@ -79,7 +79,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// initialize returns a topology of eight devices. dist.TopologyFromHost would return one with this machine's
+// initialize returns a topology of eight devices. dist.NewHostTopology would return one with this machine's
 // CPUs.
 func initialize() (*dist.Topology, error) {
 	task := make([][]int, 8)
@@ -95,7 +95,7 @@ func makeStrategy() (*dist.Strategy, error) {
 		return nil, err
 	}
 	defer topology.Close()
-	assignment, err := dist.BuildDeviceAssignment(topology, 1,
+	assignment, err := topology.NewDeviceAssignment(1,
 		&dist.AssignmentOptions{ComputationShape: []int{1, 2, 2, 2}})
 	if err != nil {
 		return nil, err

@@ -121,12 +121,12 @@ func (m *model) trainEpoch(ctx context.Context, dataset *dist.Dataset, epoch int
 		totalLoss += loss
 		steps++
 	}
-	accuracy, err := m.strategy.MetricResult(m.accuracy)
+	accuracy, err := m.accuracy.Result()
 	if err != nil {
 		return err
 	}
 	fmt.Printf("epoch %d: loss %.4f, accuracy %.1f%%\n", epoch, totalLoss/float64(steps), 100*accuracy)
-	return m.strategy.MetricReset(m.accuracy)
+	return m.accuracy.Reset()
 }
 
 // step trains on one batch and returns its loss, summed over the replicas.
@@ -190,7 +190,7 @@ func (m *model) trainStep(r *dist.Replica, args, _ *dist.Value) (*dist.Value, er
 	if err := r.Assign(m.weights, dist.AssignSub, dist.Of(step)); err != nil {
 		return nil, err
 	}
-	if err := r.MetricUpdate(m.accuracy, dist.Of(predictions), labels, nil); err != nil {
+	if err := r.UpdateMetric(m.accuracy, dist.Of(predictions), labels, nil); err != nil {
 		return nil, err
 	}
 	average := dist.Scalar(float32(0))
@@ -202,7 +202,7 @@ func (m *model) trainStep(r *dist.Replica, args, _ *dist.Value) (*dist.Value, er
 
 // printWeights prints the bits of replica 0's copy. All copies are equal.
 func (m *model) printWeights() error {
-	if _, err := m.strategy.VariableCheckDrift(m.weights); err != nil {
+	if _, err := m.weights.CheckDrift(); err != nil {
 		return err
 	}
 	weights, err := dist.Component[float32](m.weights, 0)
