@@ -44,7 +44,7 @@ type Options struct {
 	// MultiWorkerMirrored: maximum size of tensor data in transit at a time, in bytes; 0 = default (64 MiB)
 	StagingBytes int64
 	// Log receives libdist's log lines, on any thread. It must not call libdist. If it is nil, there are no log
-	// lines.
+	// lines. [LogTo] passes them to a [slog.Logger].
 	Log func(level LogLevel, message string)
 	// HopGoroutine runs each replica function on a goroutine of its own while its thread waits, so that
 	// runtime.Goexit (t.FailNow, t.Fatal) in the function makes the replica fail instead of ending the process.

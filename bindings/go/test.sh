@@ -40,7 +40,7 @@ case $kind in
     ;;
   plain)
     "$go" vet . ./examples/...
-    unformatted=$("$("$go" env GOROOT)/bin/gofmt" -l ./*.go examples)
+    unformatted=$("$("$go" env GOROOT)/bin/gofmt" -l ./*.go examples distprom)
     if [ -n "$unformatted" ]; then
       echo "gofmt would change: $unformatted"
       exit 1

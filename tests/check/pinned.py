@@ -26,6 +26,7 @@ SCRIPTS = (
     "dev",
     ".ci/packages.sh",
     "bindings/go-toolchain/fetch.sh",
+    "bindings/go/distprom/test.sh",
     "bindings/java/examples/inference_host/fetch_jars.sh",
     "tests/bench/commands.sh",
     "tests/fetch_packages.sh",
