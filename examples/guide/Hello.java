@@ -8,7 +8,7 @@ import org.libdist.Strategy;
 /** hello.c in Java: four replicas add up their numbers. */
 public final class Hello {
     public static void main(String[] args) {
-        try (Strategy strategy = new Strategy(4)) {
+        try (Strategy strategy = Strategy.create(4)) {
             strategy.run(replica -> {
                 DoubleBuffer number = DirectBuffers.of(replica.id() + 1.0); // 1, 2, 3 and 4
                 replica.allReduce(ReduceOp.SUM, number);

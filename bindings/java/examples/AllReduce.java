@@ -13,8 +13,8 @@ import org.libdist.Strategy;
  */
 public final class AllReduce {
     public static void main(String[] args) {
-        try (Strategy strategy = new Strategy(4)) {
-            CollectiveOptions gradients = CollectiveOptions.tag("gradient");
+        try (Strategy strategy = Strategy.create(4)) {
+            CollectiveOptions gradients = CollectiveOptions.DEFAULT.tag("gradient");
 
             // Every replica contributes its gradient and receives the sum.
             FloatBuffer[] sums = new FloatBuffer[strategy.numReplicas()];

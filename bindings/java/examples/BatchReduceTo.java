@@ -18,7 +18,7 @@ import org.libdist.VariableOptions;
  */
 public final class BatchReduceTo {
     public static void main(String[] args) {
-        try (Strategy strategy = new Strategy(args.length > 0 ? Integer.parseInt(args[0]) : 2)) {
+        try (Strategy strategy = Strategy.create(args.length > 0 ? Integer.parseInt(args[0]) : 2)) {
             Variable v = Variable.create(strategy, Tensors.scalar(0f),
                     VariableOptions.DEFAULT.name("v").aggregation(Aggregation.SUM));
             strategy.run(replica -> {
@@ -26,11 +26,11 @@ public final class BatchReduceTo {
                 replica.mergeCall((outer, merged, named) -> {
                     List<Value> sums = outer.batchReduceTo(
                             ReduceOp.SUM, List.of(merged.item(0)), List.of(Destination.of(v)));
-                    outer.update(v,
-                            (copy, values) -> copy.floats().put(0, values.item(0).tensor().floats().get(0)),
-                            Value.createTuple(outer, sums.get(0)));
-                    return null;
-                }, Value.createTuple(strategy, one), null, CollectiveOptions.NONE);
+                    return v.update(outer, (place, values, none) -> {
+                        place.copy().floats().put(0, values.item(0).tensor().floats().get(0));
+                        return null;
+                    }, Value.createTuple(outer, sums.get(0)));
+                }, Value.createTuple(strategy, one), null, CollectiveOptions.DEFAULT);
             });
             for (int copy = 0; copy < v.numCopies(); copy++) {
                 System.out.println(v.copyName(copy) + " " + v.component(copy).item());

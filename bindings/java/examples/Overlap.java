@@ -20,15 +20,15 @@ public final class Overlap {
     private static final int STEPS = 3;
 
     public static void main(String[] args) {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             // Each collective returns a CompletableFuture, whose stages run on the replica's own thread.
             strategy.run(replica -> {
                 Tensor loss = Tensors.copyOf(new float[] {replica.id() + 1});
                 Tensor gradient = Tensors.copyOf(new float[] {1, 2, 3});
                 Work first = replica.async().allReduce(
-                        ReduceOp.MEAN, List.of(loss), CollectiveOptions.tag("loss"));
+                        ReduceOp.MEAN, List.of(loss), CollectiveOptions.DEFAULT.tag("loss"));
                 Work second = replica.async().allReduce(
-                        ReduceOp.SUM, List.of(gradient), CollectiveOptions.tag("sum"));
+                        ReduceOp.SUM, List.of(gradient), CollectiveOptions.DEFAULT.tag("sum"));
                 first.thenRun(() -> {
                     if (replica.id() == 0) {
                         System.out.println("mean loss " + loss.item());
@@ -42,13 +42,13 @@ public final class Overlap {
             strategy.run(replica -> {
                 List<Tensor> gradients = new ArrayList<>();
                 IntStream.range(0, 8).forEach(i -> gradients.add(Tensor.zeros(DType.F32, 256)));
-                CollectiveOptions packs = CollectiveOptions.tag("gradients").bytesPerPack(4096);
+                CollectiveOptions packs = CollectiveOptions.DEFAULT.tag("gradients").bytesPerPack(4096);
                 try (Plan plan = replica.planned().allReduce(ReduceOp.SUM, gradients, packs)) {
                     for (int step = 1; step <= STEPS; step++) {
                         for (int t = gradients.size() - 1; t >= 0;
                                 t--) { // the last tensor first, as in backpropagation
                             gradients.get(t).floats().put(0, step * t);
-                            plan.ready(t);
+                            plan.markReady(t);
                         }
                         plan.await();
                     }

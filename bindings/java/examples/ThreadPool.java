@@ -14,8 +14,8 @@ public final class ThreadPool {
         int replicas = 3;
         ExecutorService pool =
                 Executors.newFixedThreadPool(replicas); // one thread per replica, because replicas wait for each other
-        StrategyOptions options = StrategyOptions.DEFAULT.replicas(replicas).executor(pool);
-        try (Strategy strategy = new Strategy(options)) {
+        StrategyOptions options = StrategyOptions.DEFAULT.numReplicas(replicas).executor(pool);
+        try (Strategy strategy = Strategy.create(options)) {
             double[] sums = new double[replicas];
             strategy.run(replica -> {
                 DoubleBuffer data = DirectBuffers.of((double) replica.id());

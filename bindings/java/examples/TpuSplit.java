@@ -27,15 +27,15 @@ public final class TpuSplit {
 
     public static void main(String[] args) {
         try (Topology topology = initialize();
-                DeviceAssignment assignment = DeviceAssignment.build(topology, new int[] {1, 2, 2, 2}, 1);
-                Strategy strategy = new Strategy(StrategyOptions.DEFAULT.kind(StrategyKind.MESH)
+                DeviceAssignment assignment = DeviceAssignment.create(topology, new int[] {1, 2, 2, 2}, 1);
+                Strategy strategy = Strategy.create(StrategyOptions.DEFAULT.kind(StrategyKind.MESH)
                                                          .deviceAssignment(assignment)
                                                          .useSpmdPartitioning(true));
                 Dataset inputs = Dataset.fromTensors(strategy, List.of(images()),
                         DatasetOptions.DEFAULT.globalBatchSize(IMAGES[0]));
                 BatchIterator iterator = inputs.iterator()) {
             Value batch = Value.createList(strategy, List.of(iterator.next()));
-            print(strategy.runValues(TpuSplit::step, batch));
+            print(strategy.run(TpuSplit::step, batch));
         }
     }
 

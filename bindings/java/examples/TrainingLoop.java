@@ -49,7 +49,7 @@ public final class TrainingLoop {
 
     public static void main(String[] args) {
         int replicas = args.length > 0 ? Integer.parseInt(args[0]) : 2;
-        try (Strategy strategy = new Strategy(replicas); Dataset dataset = makeDataset(strategy)) {
+        try (Strategy strategy = Strategy.create(replicas); Dataset dataset = makeDataset(strategy)) {
             TrainingLoop loop = new TrainingLoop(strategy);
             for (int epoch = 1; epoch <= EPOCHS; epoch++) {
                 loop.trainEpoch(dataset, epoch);
@@ -62,7 +62,7 @@ public final class TrainingLoop {
         double totalLoss = 0;
         int steps = 0;
         for (Value batch : dataset) {
-            try (batch; Value losses = strategy.runValues(this::trainStep, batch);
+            try (batch; Value losses = strategy.run(this::trainStep, batch);
                     Value sum = strategy.reduce(ReduceOp.SUM, losses)) {
                 totalLoss += sum.tensor().floats().get(0);
                 steps++;
@@ -102,7 +102,7 @@ public final class TrainingLoop {
 
         // The variable's aggregation is SUM: libdist adds the changes of all replicas and applies the sum to
         // every copy.
-        replica.assign(weights, Assign.SUB, Tensors.copyOf(step));
+        weights.assign(replica, Assign.SUB, Tensors.copyOf(step));
         accuracy.update(replica, Tensors.copyOf(predictions), labelTensor, null);
         Tensor average = Tensors.scalar(0f);
         Losses.averageLoss(replica, Tensors.copyOf(losses), null, GLOBAL_BATCH, average);

@@ -20,7 +20,7 @@ import org.libdist.StrategyOptions;
 public final class Worker {
     public static void main(String[] args) {
         StrategyOptions options = StrategyOptions.DEFAULT.kind(StrategyKind.MULTI_WORKER_MIRRORED);
-        try (Strategy strategy = new Strategy(options)) {
+        try (Strategy strategy = Strategy.create(options)) {
             strategy.run(Worker::addUp);
             if (args.length > 0 && args[0].equals("reform")) {
                 strategy.reform();
@@ -31,7 +31,7 @@ public final class Worker {
 
     private static void addUp(Replica replica) {
         DoubleBuffer number = DirectBuffers.of((double) (replica.id() + 1));
-        replica.allReduce(ReduceOp.SUM, number, CollectiveOptions.tag("numbers"));
+        replica.allReduce(ReduceOp.SUM, number, CollectiveOptions.DEFAULT.tag("numbers"));
         System.out.printf(Locale.ROOT, "replica %d of %d: %.0f%n", replica.id(), replica.numReplicas(), number.get(0));
     }
 }

@@ -83,7 +83,7 @@ public final class Digits {
         long seed = Long.parseLong(given.get("--seed"));
         Numerics numerics = Numerics.valueOf(given.get("--numerics").toUpperCase());
         Data[] parts = Data.read(Path.of(given.get("--data")), seed);
-        try (Strategy strategy = new Strategy(Integer.parseInt(given.get("--replicas")));
+        try (Strategy strategy = Strategy.create(Integer.parseInt(given.get("--replicas")));
                 Dataset train = parts[0].toDataset(strategy, numerics == Numerics.REPRODUCIBLE, true, seed);
                 Dataset test = parts[1].toDataset(strategy, false, false, seed)) {
             Digits digits = new Digits(strategy, numerics, parts[0].features, seed);
@@ -101,7 +101,7 @@ public final class Digits {
         double[] score = new double[2];
         for (Value batch : dataset) {
             batchRows = countRows(batch);
-            try (batch; Value scores = strategy.runValues(
+            try (batch; Value scores = strategy.run(
                                 (replica, args, kwargs) -> step(replica, args, training), batch);
                     Value sum = strategy.reduce(ReduceOp.SUM, scores)) {
                 score[0] += sum.tensor().doubles().get(0);
@@ -130,10 +130,10 @@ public final class Digits {
         Tensor features = args.item(0).tensor();
         int[] labels = Tensors.toInts(args.item(1).tensor());
         float[] values = Tensors.toFloats(features);
-        boolean micro = features.ndim() == 3 && features.shape(0) > 0;
+        boolean micro = features.numDimensions() == 3 && features.shape(0) > 0;
         int count = micro ? (int) features.shape(0) : 1;
         int rows = labels.length / count;
-        int columns = (int) features.shape(features.ndim() - 1);
+        int columns = (int) features.shape(features.numDimensions() - 1);
 
         Network network = networks[replica.id()];
         List<Tensor> copies = variables.stream().map(variable -> variable.component(replica.id())).toList();
@@ -172,7 +172,7 @@ public final class Digits {
         List<List<Tensor>> own = gradients.get(replica.id());
         List<Tensor> all = own.subList(0, count).stream().flatMap(List::stream).toList();
         replica.allReduce(ReduceOp.SUM, all, own.get(0),
-                CollectiveOptions.tag("gradients").numerics(numerics).contributions(count));
+                CollectiveOptions.DEFAULT.tag("gradients").numerics(numerics).contributions(count));
         for (int t = 0; t < copies.size(); t++) {
             FloatBuffer parameter = copies.get(t).floats();
             FloatBuffer gradient = own.get(0).get(t).floats();

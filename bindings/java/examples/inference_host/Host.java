@@ -32,7 +32,7 @@ import org.libdist.Versions;
 public final class Host implements AutoCloseable {
     private final Options options;
     private final Strategy strategy;
-    private final Versions<Model> versions = new Versions<>(Model::close);
+    private final Versions<Model> versions = Versions.create(Model::close);
     private final AtomicLong accepted = new AtomicLong();
     private final AtomicBoolean swapping = new AtomicBoolean();
     private volatile boolean draining;
@@ -52,8 +52,8 @@ public final class Host implements AutoCloseable {
 
     private Host(Options options) {
         this.options = options;
-        strategy = new Strategy(
-                StrategyOptions.DEFAULT.replicas(options.replicas()).threads(ReplicaThreads.LIBRARY));
+        strategy = Strategy.create(
+                StrategyOptions.DEFAULT.numReplicas(options.replicas()).threads(ReplicaThreads.LIBRARY));
     }
 
     // ---- Instances
@@ -64,15 +64,15 @@ public final class Host implements AutoCloseable {
     }
 
     private void warmUp(Replica replica) throws Exception {
-        replica.version(versions).content().warmUp(
+        versions.get(replica).content().warmUp(
                 replica.instanceState(Workspace.class), options.maxItems(), Options.BUCKETS);
     }
 
     private void step(Replica replica, Batch<Text, Void> batch) throws Exception {
-        Version<Model> seen = replica.version(versions);
+        Version<Model> seen = versions.get(replica);
         Text[] texts = new Text[batch.size()];
         for (int i = 0; i < texts.length; i++) {
-            texts[i] = batch.userData(i);
+            texts[i] = batch.input(i);
         }
         seen.content().encode(replica.instanceState(Workspace.class), texts);
         for (int i = 0; i < texts.length; i++) {
@@ -121,7 +121,7 @@ public final class Host implements AutoCloseable {
     }
 
     private CompletionStage<Http.Answer> metrics(Http.Request request) {
-        return CompletableFuture.completedFuture(Http.Answer.text(strategy.writeMetrics(null)));
+        return CompletableFuture.completedFuture(Http.Answer.text(strategy.metricsText(null)));
     }
 
     // ---- Start and shutdown
@@ -132,7 +132,7 @@ public final class Host implements AutoCloseable {
         versions.publish(like);
         instances = strategy.openInstances(
                 InstancesOptions.DEFAULT.createState(this::createState).warmUp(this::warmUp));
-        batcher = strategy.batcher(this::step, options.batcher());
+        batcher = Batcher.create(strategy, this::step, options.batcher());
         http = new Http(options.port())
                 .route("POST", "/encode", this::encode)
                 .route("POST", "/swap", this::swap)

@@ -26,7 +26,7 @@ public final class Bench {
     }
 
     public static void main(String[] args) throws IOException {
-        try (Strategy strategy = new Strategy(Integer.parseInt(args[0]))) {
+        try (Strategy strategy = Strategy.create(Integer.parseInt(args[0]))) {
             Bench bench = new Bench(strategy);
             say(List.of("@ready", "Java " + System.getProperty("java.version"), "")); // its one form has no name
             BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));

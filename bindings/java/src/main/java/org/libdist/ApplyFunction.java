@@ -8,5 +8,5 @@ package org.libdist;
 @FunctionalInterface
 public interface ApplyFunction {
     /** Updates the parameter and the states in place. */
-    void apply(Block block);
+    void call(Block block);
 }

@@ -61,7 +61,7 @@ public final class ApplyOptions {
                 Block block = new Block(
                         (int) tensor, first, count, dtype, gradient, parameter, numStates, addresses);
                 try {
-                    function.apply(block);
+                    function.call(block);
                 } finally {
                     block.end();
                 }

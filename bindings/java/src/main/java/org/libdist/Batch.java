@@ -46,8 +46,8 @@ public final class Batch<Q, R> {
     }
 
     /** Returns the object that was passed to {@link Batcher#submit} for item {@code i}. */
-    public Q userData(int i) {
-        return item(i).userData();
+    public Q input(int i) {
+        return item(i).input();
     }
 
     /** Returns the state that a step has set for item {@code i}, or null if none has been set. */

@@ -7,8 +7,7 @@ import java.util.concurrent.TimeUnit;
 import org.libdist.internal.DistModule;
 
 /**
- * Collects requests, called items, and processes several of them together in steps; see {@link
- * Strategy#batcher}.
+ * Collects requests, called items, and processes several of them together in steps.
  *
  * @param <Q> the type of submitted requests
  * @param <R> the type of partial results
@@ -23,12 +22,22 @@ public final class Batcher<Q, R> extends NativeObject {
         this.strategy = strategy;
     }
 
-    static <Q, R> Batcher<Q, R> create(Strategy strategy, StepFunction<Q, R> step, BatcherOptions options) {
+    /**
+     * Creates a batcher whose steps run on the strategy's instances. If the instances have never been opened,
+     * it opens them like {@link Strategy#openInstances}. Close the batcher before the strategy.
+     *
+     * @param <Q> the type of submitted requests
+     * @param <R> the type of partial results
+     */
+    public static <Q, R> Batcher<Q, R> create(
+            Strategy strategy, StepFunction<Q, R> step, BatcherOptions options) {
+        Objects.requireNonNull(step, "step");
+        Objects.requireNonNull(options, "options");
         Steps<Q, R> steps = new Steps<>(step);
         long token = Upcalls.register(steps);
         long[] out = new long[1];
         try (Uses uses = new Uses()) {
-            DistModule.dist_batcher_create(uses.of(strategy), token, options.toNative(uses), out);
+            DistModule.dist_batcher_create(uses.of(strategy, "strategy"), token, options.toNative(uses), out);
         } finally {
             if (out[0] == 0) {
                 Upcalls.unregister(token);
@@ -54,7 +63,7 @@ public final class Batcher<Q, R> extends NativeObject {
             Batch<Q, R> batch = new Batch<>(members);
             Replica outer = replica.begin();
             try {
-                function.step(replica, batch);
+                function.call(replica, batch);
             } catch (Throwable t) {
                 for (int i = 0; i < batch.size(); i++) {
                     if (!batch.item(i).ends()) {
@@ -77,18 +86,18 @@ public final class Batcher<Q, R> extends NativeObject {
     }
 
     /** Same as {@link #submit(Object, ItemOptions)}, with priority 0 and no deadline. */
-    public Item<R> submit(Q userData) {
-        return submit(userData, ItemOptions.DEFAULT);
+    public Item<R> submit(Q input) {
+        return submit(input, ItemOptions.DEFAULT);
     }
 
     /**
      * Enqueues an item and returns immediately. Fails as {@link Strategy#submit} does.
      *
-     * @param userData returned by {@link Batch#userData}
+     * @param input returned by {@link Batch#input}
      */
-    public Item<R> submit(Q userData, ItemOptions options) {
-        Objects.requireNonNull(userData, "userData");
-        return Item.begin(this, userData, Objects.requireNonNull(options, "options"));
+    public Item<R> submit(Q input, ItemOptions options) {
+        Objects.requireNonNull(input, "input");
+        return Item.begin(this, input, Objects.requireNonNull(options, "options"));
     }
 
     private long count(int which) {

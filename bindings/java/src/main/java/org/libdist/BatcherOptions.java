@@ -6,7 +6,7 @@ import java.time.Duration;
 import java.util.Objects;
 import org.libdist.internal.dist_batcher_options;
 
-/** Options of {@link Strategy#batcher}. Immutable: each method returns a new set of options. */
+/** Options of {@link Batcher#create}. Immutable: each method returns a new set of options. */
 public final class BatcherOptions {
     /** The default options: steps of at most 32 items, which do not wait for further items. */
     public static final BatcherOptions DEFAULT = new BatcherOptions();

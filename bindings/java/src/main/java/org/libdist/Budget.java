@@ -15,14 +15,14 @@ import org.libdist.internal.DistModule;
  * or request that another thread has started. close() releases the budget; strategies that use it keep it.
  */
 public final class Budget extends NativeObject {
-    /** Creates a budget of the given number of threads. */
-    public Budget(int threads) {
-        super(new Native("budget", create(threads), DistModule::dist_budget_destroy));
+    private Budget(long handle) {
+        super(new Native("budget", handle, DistModule::dist_budget_destroy));
     }
 
-    private static long create(int threads) {
+    /** Creates a budget of the given number of threads. */
+    public static Budget create(int threads) {
         long[] out = new long[1];
         DistModule.dist_budget_create(threads, out);
-        return out[0];
+        return new Budget(out[0]);
     }
 }

@@ -13,7 +13,7 @@ import org.libdist.internal.DistModule;
  * strategies. Calls without it are not affected.
  *
  * <pre>{@code
- * try (Cancel shutdown = new Cancel()) {
+ * try (Cancel shutdown = Cancel.create()) {
  *     onShutdown(() -> shutdown.signal("the server shuts down"));
  *     strategy.run(step, RunOptions.DEFAULT.cancel(shutdown)); // then fails with CANCELLED, queued or in progress
  * }
@@ -24,15 +24,15 @@ public final class Cancel extends NativeObject {
     private String reason; // null: none
     private boolean signalled;
 
-    /** Creates an object that has not been signalled. */
-    public Cancel() {
-        super(new Native("cancel object", create(), DistModule::dist_cancel_destroy));
+    private Cancel(long handle) {
+        super(new Native("cancel object", handle, DistModule::dist_cancel_destroy));
     }
 
-    private static long create() {
+    /** Creates an object that has not been signalled. */
+    public static Cancel create() {
         long[] out = new long[1];
         DistModule.dist_cancel_create(out);
-        return out[0];
+        return new Cancel(out[0]);
     }
 
     /** Same as {@link #signal(String)}, without a reason. */

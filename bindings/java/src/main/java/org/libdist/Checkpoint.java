@@ -90,16 +90,13 @@ public final class Checkpoint extends NativeObject {
         return ask(handle -> Texts.of(DistModule.dist_checkpoint_name(handle, index)));
     }
 
-    /** The dtype and shape of a tensor. */
-    public record Spec(DType dtype, List<Long> shape) {}
-
     /**
      * Returns the dtype and shape of a tensor.
      *
      * @throws DistException NOT_FOUND the tensor does not exist; UNIMPLEMENTED libdist does not support the
      *         dtype
      */
-    public Spec spec(String name) {
+    public TensorSpec spec(String name) {
         return ask(handle -> {
             long[] out = Tensor.room();
             DistModule.dist_checkpoint_spec(handle, Texts.bytes(name, "name"), out);
@@ -111,7 +108,7 @@ public final class Checkpoint extends NativeObject {
             for (int d = 0; d < shape.length; d++) {
                 shape[d] = out[4 + d];
             }
-            return new Spec(DType.of((int) out[1]), List.of(shape));
+            return new TensorSpec(DType.of((int) out[1]), List.of(shape));
         });
     }
 

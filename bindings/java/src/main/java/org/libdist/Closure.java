@@ -81,7 +81,7 @@ public final class Closure {
     }
 
     /**
-     * Reads variables. The values are current, or older by at most {@link PsVariableOptions#maxStaleness} of
+     * Reads variables. The values are current, or older by at most {@link CoordinatorVariableOptions#maxStaleness} of
      * this worker's closures. All values from one parameter server are from the same moment.
      *
      * @throws DistException ABORTED a parameter server is lost; rethrow it, because the coordinator handles

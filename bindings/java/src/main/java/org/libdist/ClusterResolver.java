@@ -18,7 +18,7 @@ import org.libdist.internal.dist_cluster_resolver_options;
  * precedence over what a resolver finds.
  *
  * <pre>{@code
- * ClusterResolver resolver = ClusterResolver.tfConfig();
+ * ClusterResolver resolver = ClusterResolver.fromTfConfig();
  * boolean saves = resolver.spec().shouldSaveCheckpoint(resolver.taskType().orElse(null), resolver.taskId());
  * }</pre>
  */
@@ -57,26 +57,26 @@ public final class ClusterResolver extends NativeObject {
     }
 
     /** Creates a resolver for a given spec. */
-    public static ClusterResolver simple(ClusterSpec spec, ClusterResolverOptions options) {
+    public static ClusterResolver fromSpec(ClusterSpec spec, ClusterResolverOptions options) {
         return made(options,
                 (uses, given, out)
                         -> DistModule.dist_cluster_resolver_create_simple(uses.of(spec, "spec"), given, out));
     }
 
     /** Creates a resolver for a given spec, without options. */
-    public static ClusterResolver simple(ClusterSpec spec) {
-        return simple(spec, ClusterResolverOptions.NONE);
+    public static ClusterResolver fromSpec(ClusterSpec spec) {
+        return fromSpec(spec, ClusterResolverOptions.DEFAULT);
     }
 
     /** Creates a resolver for TF_CONFIG. It reads the environment variable at each query. */
-    public static ClusterResolver tfConfig(ClusterResolverOptions options) {
+    public static ClusterResolver fromTfConfig(ClusterResolverOptions options) {
         return made(options,
                 (uses, given, out) -> DistModule.dist_cluster_resolver_create_tf_config(given, out));
     }
 
     /** Creates a resolver for TF_CONFIG, without options. It reads the environment variable at each query. */
-    public static ClusterResolver tfConfig() {
-        return tfConfig(ClusterResolverOptions.NONE);
+    public static ClusterResolver fromTfConfig() {
+        return fromTfConfig(ClusterResolverOptions.DEFAULT);
     }
 
     /**
@@ -84,7 +84,7 @@ public final class ClusterResolver extends NativeObject {
      * the hosts as SLURM_DISTRIBUTION specifies: block (the default), cyclic or plane=N. Any other distribution over
      * several hosts is an error.
      */
-    public static ClusterResolver slurm(SlurmOptions slurm, ClusterResolverOptions options) {
+    public static ClusterResolver fromSlurm(SlurmOptions slurm, ClusterResolverOptions options) {
         Objects.requireNonNull(slurm, "slurm");
         return made(options,
                 (uses, given, out)
@@ -95,7 +95,7 @@ public final class ClusterResolver extends NativeObject {
      * Creates a resolver for the pods of a StatefulSet or an Indexed Job, based on their names. It reads the
      * environment once, during this call.
      */
-    public static ClusterResolver kubernetes(KubernetesOptions pods, ClusterResolverOptions options) {
+    public static ClusterResolver fromKubernetes(KubernetesOptions pods, ClusterResolverOptions options) {
         Objects.requireNonNull(pods, "pods");
         return made(options,
                 (uses, given, out)
@@ -112,7 +112,7 @@ public final class ClusterResolver extends NativeObject {
      *
      * @throws DistException DEADLINE_EXCEEDED not all workers have registered in time; the message lists the missing ranks
      */
-    public static ClusterResolver rendezvous(RendezvousOptions workers, ClusterResolverOptions options) {
+    public static ClusterResolver fromRendezvous(RendezvousOptions workers, ClusterResolverOptions options) {
         Objects.requireNonNull(workers, "workers");
         return made(options,
                 (uses, given, out)
@@ -121,29 +121,32 @@ public final class ClusterResolver extends NativeObject {
                                         workers.toNative(uses, own), given, out)));
     }
 
-    /** Same as {@link #rendezvous(RendezvousOptions, ClusterResolverOptions)}, with everything from the environment. */
-    public static ClusterResolver rendezvous() {
-        return rendezvous(RendezvousOptions.NONE, ClusterResolverOptions.NONE);
+    /**
+     * Same as {@link #fromRendezvous(RendezvousOptions, ClusterResolverOptions)}, with everything from the
+     * environment.
+     */
+    public static ClusterResolver fromRendezvous() {
+        return fromRendezvous(RendezvousOptions.DEFAULT, ClusterResolverOptions.DEFAULT);
     }
 
     /**
-     * Creates a union of several resolvers. Its spec is the {@link ClusterSpec#union} of their specs.
+     * Creates a union of several resolvers. Its spec is the {@link ClusterSpec#fromSpecs} of their specs.
      * Everything else comes from the first resolver, unless options set it.
      */
-    public static ClusterResolver union(List<ClusterResolver> resolvers, ClusterResolverOptions options) {
+    public static ClusterResolver fromResolvers(List<ClusterResolver> resolvers, ClusterResolverOptions options) {
         return made(options, (uses, given, out) -> {
             long[] handles = uses.all(resolvers, "resolvers");
             DistModule.dist_cluster_resolver_create_union(handles, handles.length, given, out);
         });
     }
 
-    /** Same as {@link #union(List, ClusterResolverOptions)}, without options. */
-    public static ClusterResolver union(List<ClusterResolver> resolvers) {
-        return union(resolvers, ClusterResolverOptions.NONE);
+    /** Same as {@link #fromResolvers(List, ClusterResolverOptions)}, without options. */
+    public static ClusterResolver fromResolvers(List<ClusterResolver> resolvers) {
+        return fromResolvers(resolvers, ClusterResolverOptions.DEFAULT);
     }
 
     /** Creates a resolver from your own functions, which are kept as long as the resolver is in use. */
-    public static ClusterResolver host(ResolverFunctions functions, ClusterResolverOptions options) {
+    public static ClusterResolver fromFunctions(ResolverFunctions functions, ClusterResolverOptions options) {
         ResolverTarget target = new ResolverTarget(Objects.requireNonNull(functions, "functions"));
         Objects.requireNonNull(options, "options");
         long[] out = new long[1];
@@ -154,9 +157,9 @@ public final class ClusterResolver extends NativeObject {
         return new ClusterResolver(out[0]);
     }
 
-    /** Same as {@link #host(ResolverFunctions, ClusterResolverOptions)}, without options. */
-    public static ClusterResolver host(ResolverFunctions functions) {
-        return host(functions, ClusterResolverOptions.NONE);
+    /** Same as {@link #fromFunctions(ResolverFunctions, ClusterResolverOptions)}, without options. */
+    public static ClusterResolver fromFunctions(ResolverFunctions functions) {
+        return fromFunctions(functions, ClusterResolverOptions.DEFAULT);
     }
 
     // ---- What it answers ----

@@ -12,7 +12,7 @@ import org.libdist.internal.dist_cluster_resolver_options;
  */
 public final class ClusterResolverOptions {
     /** Options in which nothing is set. */
-    public static final ClusterResolverOptions NONE =
+    public static final ClusterResolverOptions DEFAULT =
             new ClusterResolverOptions(null, OptionalInt.empty(), 0, null, null, null, null);
 
     private final String taskType;
@@ -71,7 +71,7 @@ public final class ClusterResolverOptions {
                 taskType, taskId, numAccelerators, rpcLayer, environment, sessionAddress, tfConfig);
     }
 
-    /** Sets the result of {@link ClusterResolver#master()}; only for {@link ClusterResolver#simple}. */
+    /** Sets the result of {@link ClusterResolver#master()}; only for {@link ClusterResolver#fromSpec}. */
     public ClusterResolverOptions sessionAddress(String sessionAddress) {
         return new ClusterResolverOptions(
                 taskType, taskId, numAccelerators, rpcLayer, environment, sessionAddress, tfConfig);

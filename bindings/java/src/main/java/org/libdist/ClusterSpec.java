@@ -17,7 +17,7 @@ import org.libdist.internal.DistModuleConstants;
  * which is its index in the job. Either can be missing: null or empty.
  *
  * <pre>{@code
- * ClusterSpec spec = ClusterSpec.of(Map.of("worker", List.of("a:1", "b:2")));
+ * ClusterSpec spec = ClusterSpec.create(Map.of("worker", List.of("a:1", "b:2")));
  * spec.shouldSaveCheckpoint("worker", OptionalInt.of(0));
  * }</pre>
  */
@@ -27,9 +27,9 @@ public final class ClusterSpec extends NativeObject {
     }
 
     /** Creates a spec of jobs, in the order of the map. Each job has the addresses of its tasks 0, 1, ... */
-    public static ClusterSpec of(Map<String, List<String>> jobs) {
+    public static ClusterSpec create(Map<String, List<String>> jobs) {
         Objects.requireNonNull(jobs, "jobs");
-        return of(jobs.entrySet()
+        return create(jobs.entrySet()
                         .stream()
                         .map(job -> new ClusterJob(job.getKey(), job.getValue()))
                         .toList());
@@ -39,7 +39,7 @@ public final class ClusterSpec extends NativeObject {
      * Creates a spec of jobs. If two jobs have the same name, or two tasks of a job the same index, the later
      * one replaces the earlier one.
      */
-    public static ClusterSpec of(List<ClusterJob> jobs) {
+    public static ClusterSpec create(List<ClusterJob> jobs) {
         Objects.requireNonNull(jobs, "jobs");
         ClusterJobs rows = new ClusterJobs();
         try {
@@ -69,7 +69,7 @@ public final class ClusterSpec extends NativeObject {
      * Merges several specs into one. If a job has the indices 0, 1, ... in all of them, its tasks are
      * appended in order. Otherwise all tasks of the job keep their indices.
      */
-    public static ClusterSpec union(List<ClusterSpec> specs) {
+    public static ClusterSpec fromSpecs(List<ClusterSpec> specs) {
         try (Uses uses = new Uses()) {
             long[] handles = uses.all(specs, "specs");
             return made(out -> DistModule.dist_cluster_spec_union(handles, handles.length, out));
@@ -135,7 +135,7 @@ public final class ClusterSpec extends NativeObject {
      * Returns the spec as JSON: a job with the tasks 0, 1, ... is a list of addresses, any other job is an
      * object.
      */
-    public String json() {
+    public String toJson() {
         return ask(handle -> Texts.of(DistModule.dist_cluster_spec_json(handle)));
     }
 
@@ -221,7 +221,7 @@ public final class ClusterSpec extends NativeObject {
     }
 
     /** Returns the number of tasks that work together with a task of the given type, including itself. */
-    public int workerCount(String taskType) {
+    public int numWorkers(String taskType) {
         byte[] type = Texts.orNull(taskType);
         return number((handle, out) -> DistModule.dist_cluster_worker_count(handle, type, out));
     }
@@ -262,9 +262,9 @@ public final class ClusterSpec extends NativeObject {
         }
     }
 
-    /** Returns the same text as {@link #json}; for a closed spec, a text that states this. */
+    /** Returns the same text as {@link #toJson}; for a closed spec, a text that states this. */
     @Override
     public String toString() {
-        return owner.isClosed() ? "a closed cluster spec" : json();
+        return owner.isClosed() ? "a closed cluster spec" : toJson();
     }
 }

@@ -12,7 +12,7 @@ import org.libdist.internal.dist_collective_options;
  */
 public final class CollectiveOptions {
     /** The default options: no tag, the strategy's timeout, all replicas. */
-    public static final CollectiveOptions NONE = new CollectiveOptions();
+    public static final CollectiveOptions DEFAULT = new CollectiveOptions();
 
     // What the quick forms of collectives read.
     byte[] tag;
@@ -23,7 +23,7 @@ public final class CollectiveOptions {
     private Group group;
     private double[] weights;
     private int contributions;
-    private Reducer reducer;
+    private ReduceFunction reducer;
     private long[] splits;
     private int axis;
     private long bytesPerPack;
@@ -52,9 +52,9 @@ public final class CollectiveOptions {
         return new CollectiveOptions(this, false);
     }
 
-    /** Returns options with a name for error reports. It must be the same on all replicas. */
-    public static CollectiveOptions tag(String tag) {
-        CollectiveOptions options = new CollectiveOptions();
+    /** Sets a name for error reports. It must be the same on all replicas. */
+    public CollectiveOptions tag(String tag) {
+        CollectiveOptions options = new CollectiveOptions(this, simple);
         options.tag = Texts.bytes(tag, "tag");
         return options;
     }
@@ -104,7 +104,7 @@ public final class CollectiveOptions {
     }
 
     /** Sets the operator of {@link ReduceOp#USER}. It must be the same on all members. */
-    public CollectiveOptions reducer(Reducer reducer) {
+    public CollectiveOptions reducer(ReduceFunction reducer) {
         CollectiveOptions options = more();
         options.reducer = Objects.requireNonNull(reducer, "reducer");
         return options;
@@ -154,7 +154,7 @@ public final class CollectiveOptions {
     }
 
     /** @param elementBytes of one of the reducer's elements; 0: the dtype's */
-    static Target reducerTarget(Reducer reducer, long elementBytes) {
+    static Target reducerTarget(ReduceFunction reducer, long elementBytes) {
         return new Target() {
             @Override
             void reduce(long acc, long in, long count, DType dtype) {
@@ -162,7 +162,7 @@ public final class CollectiveOptions {
                 Elements sum = Elements.at(acc, count * each, dtype);
                 Elements next = Elements.at(in, count * each, dtype);
                 try {
-                    reducer.reduce(sum, next);
+                    reducer.call(sum, next);
                 } finally {
                     sum.end();
                     next.end();

@@ -18,7 +18,7 @@ import org.libdist.internal.dist_coordinator_stats;
  *
  * <pre>{@code
  * StrategyOptions options = StrategyOptions.DEFAULT.kind(StrategyKind.PARAMETER_SERVER); // TF_CONFIG lists the servers
- * try (Strategy strategy = new Strategy(options); Coordinator coordinator = Coordinator.create(strategy)) {
+ * try (Strategy strategy = Strategy.create(options); Coordinator coordinator = Coordinator.create(strategy)) {
  *     coordinator.createVariable("w", zeros);
  *     for (Value batch : batches) {
  *         coordinator.schedule("train", batch);
@@ -28,7 +28,7 @@ import org.libdist.internal.dist_coordinator_stats;
  * } // also stops the servers
  * }</pre>
  *
- * <p>If a closure fails, the next call of schedule(), join() or done() throws its failure, once; {@link
+ * <p>If a closure fails, the next call of schedule(), join() or isDone() throws its failure, once; {@link
  * RemoteValue#get} always throws it. If a worker is lost, its closures run again on another worker; their
  * effects are applied exactly once. If a parameter server is lost, its variables are lost, and all further
  * calls fail with ABORTED.
@@ -83,9 +83,9 @@ public final class Coordinator extends NativeObject {
 
     // ---- Variables ----
 
-    /** Same as {@link #createVariable(String, Tensor, PsVariableOptions)}, with default options. */
+    /** Same as {@link #createVariable(String, Tensor, CoordinatorVariableOptions)}, with default options. */
     public void createVariable(String name, Tensor initial) {
-        createVariable(name, initial, PsVariableOptions.DEFAULT);
+        createVariable(name, initial, CoordinatorVariableOptions.DEFAULT);
     }
 
     /**
@@ -96,7 +96,7 @@ public final class Coordinator extends NativeObject {
      * @throws DistException DEADLINE_EXCEEDED the coordinator's timeout expired; the message names a server
      *         that is not available
      */
-    public void createVariable(String name, Tensor initial, PsVariableOptions options) {
+    public void createVariable(String name, Tensor initial, CoordinatorVariableOptions options) {
         byte[] text = Texts.bytes(name, "name");
         Objects.requireNonNull(options, "options");
         try (Uses uses = new Uses()) {
@@ -118,11 +118,8 @@ public final class Coordinator extends NativeObject {
         });
     }
 
-    /** The dtype and shape of a variable. */
-    public record Spec(DType dtype, List<Long> shape) {}
-
     /** Returns the dtype and shape of a variable. */
-    public Spec variableSpec(String name) {
+    public TensorSpec variableSpec(String name) {
         byte[] text = Texts.bytes(name, "name");
         return ask(handle -> {
             long[] out = Tensor.room();
@@ -131,7 +128,7 @@ public final class Coordinator extends NativeObject {
             for (int d = 0; d < out[2]; d++) {
                 shape.add(out[4 + d]);
             }
-            return new Spec(DType.of((int) out[1]), List.copyOf(shape));
+            return new TensorSpec(DType.of((int) out[1]), List.copyOf(shape));
         });
     }
 
@@ -239,7 +236,7 @@ public final class Coordinator extends NativeObject {
      * @return the saved mark, from which closures are numbered: all closures with lower numbers had finished;
      *         0 for files of other programs
      */
-    public long restore(Path path) {
+    public long load(Path path) {
         byte[] text = Texts.bytes(path.toString());
         return ask(handle -> {
             long[] mark = new long[1];
@@ -312,7 +309,7 @@ public final class Coordinator extends NativeObject {
     }
 
     /** Returns whether all closures have finished. */
-    public boolean done() {
+    public boolean isDone() {
         return askInt(handle -> {
             int[] done = new int[1];
             DistModule.dist_coordinator_done(handle, done);
@@ -361,7 +358,7 @@ public final class Coordinator extends NativeObject {
      * Returns the latest 16,384 closures as a trace in Chrome's trace-event format (JSON), for Perfetto. Each
      * worker has a row, on which a slice is the time from sending a closure until it finished.
      */
-    public String writeTrace() {
+    public String traceJson() {
         return written(Text::write_coordinator_trace);
     }
 

@@ -7,7 +7,7 @@ import org.libdist.internal.dist_coordinator_stats;
 /**
  * The counters of a coordinator.
  *
- * @param numPs parameter servers of the cluster
+ * @param numParameterServers parameter servers of the cluster
  * @param numWorkers workers of the cluster
  * @param workersUp workers that have closures or can take some
  * @param queued closures that no worker has
@@ -21,7 +21,8 @@ import org.libdist.internal.dist_coordinator_stats;
  * @param bytesSent message bytes sent to all servers, without the overhead of gRPC
  * @param bytesReceived message bytes received from all servers
  */
-public record CoordinatorStats(int numPs, int numWorkers, int workersUp, long queued, long inFlight, long scheduled,
+public record CoordinatorStats(int numParameterServers, int numWorkers, int workersUp, long queued,
+        long inFlight, long scheduled,
         long completed, long failed, long cancelled, long losses, long mark, long bytesSent, long bytesReceived) {
     static CoordinatorStats of(dist_coordinator_stats raw) {
         return new CoordinatorStats(raw.getNum_ps(), raw.getNum_workers(), raw.getWorkers_up(), raw.getQueued(),

@@ -27,26 +27,27 @@ public final class CrossDevice extends NativeObject {
      * @param device a device name; null means any device
      * @param accumulate replaces +; null means +. MEAN divides by n afterwards
      */
-    public static CrossDevice reductionToOneDevice(String device, Reducer accumulate) {
-        return reductionToOneDevice(device, accumulate, 0);
+    public static CrossDevice createReductionToOneDevice(String device, ReduceFunction accumulate) {
+        return createReductionToOneDevice(device, accumulate, 0);
     }
 
     /**
-     * Same as {@link #reductionToOneDevice(String, Reducer)}, for an operator with elements of another size.
+     * Same as {@link #createReductionToOneDevice(String, ReduceFunction)}, for an operator with elements of
+     * another size.
      *
      * @param elementBytes the size of one element of the operator, a multiple of the dtype's size, which is
      *         never split; 0 selects the dtype's size
      */
-    public static CrossDevice reductionToOneDevice(String device, Reducer accumulate, long elementBytes) {
+    public static CrossDevice createReductionToOneDevice(String device, ReduceFunction accumulate, long elementBytes) {
         return create(CrossDeviceKind.REDUCTION_TO_ONE_DEVICE, device, accumulate, elementBytes, null);
     }
 
     /** Creates operations that call your own functions. */
-    public static CrossDevice host(CrossDeviceFunctions functions) {
+    public static CrossDevice fromFunctions(CrossDeviceFunctions functions) {
         return create(CrossDeviceKind.HOST, null, null, 0, Objects.requireNonNull(functions, "functions"));
     }
 
-    private static CrossDevice create(CrossDeviceKind kind, String device, Reducer accumulate, long elementBytes,
+    private static CrossDevice create(CrossDeviceKind kind, String device, ReduceFunction accumulate, long elementBytes,
             CrossDeviceFunctions functions) {
         Target target = accumulate != null ? CollectiveOptions.reducerTarget(accumulate, elementBytes)
                 : functions != null        ? CrossDeviceTarget.of(functions)

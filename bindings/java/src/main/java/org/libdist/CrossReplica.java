@@ -8,8 +8,8 @@ import java.util.Objects;
 import org.libdist.internal.DistModule;
 
 /**
- * The operations of a {@link Strategy} on values and variables outside runs and inside merge functions:
- * reduce, broadcast, gather and update.
+ * The operations of a {@link Strategy} on values outside runs and inside merge functions: reduce, broadcast
+ * and gather.
  */
 public abstract class CrossReplica extends NativeObject {
     static final int NAME_BYTES = 1024; // more than any device's name has
@@ -143,49 +143,22 @@ public abstract class CrossReplica extends NativeObject {
     }
 
     /**
-     * Calls {@code fn} on every copy of a variable with that replica's components of {@code args}. Several
-     * calls can run at the same time.
-     *
-     * @param args a list or tuple; any other value is the only argument; null means none
-     * @throws X the exception that the function threw
-     */
-    public <X extends Exception> void update(Variable variable, UpdateFunction<X> fn, Value args) throws X {
-        Calls.<X>run(UpdateTarget.of(variable, fn),
-                (uses, token) -> DistModule.dist_update(uses.of(this), uses.of(variable, "variable"), token,
-                                Value.arguments(uses, this, args), 0, UpdateTarget.options(uses, false, true), null));
-    }
-
-    /**
-     * Updates a variable like {@link #update}, with named arguments and results: one call after another, on
-     * the calling thread.
+     * Calls a function once for each device that holds variables, like {@link Variable#update} but without a
+     * variable.
      *
      * @param args a list or tuple; any other value is the only argument; null means none
      * @param kwargs a dictionary; null means none
-     * @param ungrouped whether each leaf of the result is a tuple of the results of all calls
+     * @param options without {@link UpdateOptions#parallel}
      * @return the merged results; null if no call returned one
      * @throws X the exception that the function threw
      */
-    public <X extends Exception> Value updateValues(Variable variable, UpdateValuesFunction<X> fn, Value args,
-            Value kwargs, boolean ungrouped) throws X {
-        return Calls.<X>valueOf(UpdateTarget.of(variable, fn),
-                (uses, token, out)
-                        -> DistModule.dist_update(uses.of(this), uses.of(variable, "variable"), token,
-                                Value.arguments(uses, this, args), uses.ofNullable(kwargs),
-                                UpdateTarget.options(uses, ungrouped, false), out));
-    }
-
-    /**
-     * Calls a function once for each device that holds variables, like {@link #updateValues} but without a
-     * variable.
-     *
-     * @throws X the exception that the function threw
-     */
     public <X extends Exception> Value updateNonSlot(
-            UpdateValuesFunction<X> fn, Value args, Value kwargs, boolean ungrouped) throws X {
+            UpdateFunction<X> fn, Value args, Value kwargs, UpdateOptions options) throws X {
+        Objects.requireNonNull(options, "options");
         return Calls.<X>valueOf(UpdateTarget.of(null, fn),
                 (uses, token, out) -> DistModule.dist_update_non_slot(uses.of(this), token,
                                 Value.arguments(uses, this, args), uses.ofNullable(kwargs),
-                                UpdateTarget.options(uses, ungrouped, false), out));
+                                options.toNative(uses), out));
     }
 
     /**

@@ -14,7 +14,7 @@ import org.libdist.internal.Text;
  * <pre>{@code
  * for (Value batch : dataset) {
  *     try (batch) {
- *         strategy.runValues(step, batch);
+ *         strategy.run(step, batch);
  *     }
  * }
  * }</pre>
@@ -46,12 +46,12 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
      * Creates a dataset whose elements a function produces. Exceptions that it throws, including checked
      * ones, are rethrown unchanged by the iterator's methods.
      */
-    public static Dataset fromSource(Strategy strategy, Source source, DatasetOptions options) {
+    public static Dataset fromSource(Strategy strategy, SourceFunction source, DatasetOptions options) {
         Objects.requireNonNull(source, "source");
         Target target = new Target() {
             @Override
             long source(long index) throws Exception {
-                return Value.handedOver(source.element(index));
+                return Value.handedOver(source.call(index));
             }
         };
         long[] out = new long[1];
@@ -66,13 +66,13 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
      * #fromSource}.
      */
     public static Dataset fromFiles(
-            Strategy strategy, List<String> names, FileSource source, DatasetOptions options) {
+            Strategy strategy, List<String> names, FileSourceFunction source, DatasetOptions options) {
         Objects.requireNonNull(source, "source");
         byte[][] files = Texts.all(names, "names");
         Target target = new Target() {
             @Override
             long fileSource(long file, String name, long index) throws Exception {
-                return Value.handedOver(source.element(file, name, index));
+                return Value.handedOver(source.call(file, name, index));
             }
         };
         long[] out = new long[1];
@@ -97,7 +97,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
         Target target = new Target() {
             @Override
             long dataset(int numPipelines, int pipeline, int numReplicas) throws X {
-                Dataset made = fn.make(new InputContext(numPipelines, pipeline, numReplicas));
+                Dataset made = fn.call(new InputContext(numPipelines, pipeline, numReplicas));
                 if (made == null) {
                     return 0;
                 }
@@ -148,13 +148,13 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
      * @param initial may be null; the result can then be null, too
      * @throws X the exception that the function threw
      */
-    public <X extends Exception> Value reduce(Value initial, BatchReducer<X> fn) throws X {
+    public <X extends Exception> Value reduce(Value initial, BatchReduceFunction<X> fn) throws X {
         Objects.requireNonNull(fn, "fn");
         Target reducer = new Target() {
             @Override
             long datasetReduce(long state, long batch) throws X {
                 try (Value before = Value.borrowed(state); Value next = Value.borrowed(batch)) {
-                    return Value.handedOver(fn.reduce(before, next));
+                    return Value.handedOver(fn.call(before, next));
                 }
             }
         };

@@ -10,5 +10,5 @@ package org.libdist;
 @FunctionalInterface
 public interface DatasetFunction<X extends Exception> {
     /** Returns a dataset. libdist takes ownership of it: the returned object is closed. */
-    Dataset make(InputContext context) throws X;
+    Dataset call(InputContext context) throws X;
 }

@@ -38,7 +38,7 @@ public final class DeviceAssignment extends NativeObject {
      * @param computationShape the shape of a block; null means 1 in each direction
      * @param computationStride the distance of its devices; null means 1 in each direction
      */
-    public static DeviceAssignment build(Topology topology, int[] computationShape, int[] computationStride,
+    public static DeviceAssignment create(Topology topology, int[] computationShape, int[] computationStride,
             int numReplicas, DeviceOrder order) {
         Objects.requireNonNull(order, "order");
         int rank = length(computationShape, computationStride);
@@ -51,9 +51,9 @@ public final class DeviceAssignment extends NativeObject {
                                 computationStride, rank, numReplicas, order.code, out));
     }
 
-    /** Same as {@link #build(Topology, int[], int[], int, DeviceOrder)}, with blocks without gaps. */
-    public static DeviceAssignment build(Topology topology, int[] computationShape, int numReplicas) {
-        return build(topology, computationShape, null, numReplicas, DeviceOrder.AUTO);
+    /** Same as {@link #create(Topology, int[], int[], int, DeviceOrder)}, with blocks without gaps. */
+    public static DeviceAssignment create(Topology topology, int[] computationShape, int numReplicas) {
+        return create(topology, computationShape, null, numReplicas, DeviceOrder.AUTO);
     }
 
     private static int length(int[] shape, int[] stride) {
@@ -67,7 +67,7 @@ public final class DeviceAssignment extends NativeObject {
      *
      * @param coreAssignment four numbers for each logical device of each replica
      */
-    public static DeviceAssignment create(Topology topology, int[][][] coreAssignment) {
+    public static DeviceAssignment fromCoreAssignment(Topology topology, int[][][] coreAssignment) {
         int rank = Coordinates.width(
                 Objects.requireNonNull(coreAssignment, "coreAssignment"), topology.meshRank());
         int[] coordinates = Coordinates.flat(coreAssignment, rank);
@@ -78,10 +78,10 @@ public final class DeviceAssignment extends NativeObject {
     }
 
     /**
-     * Same as {@link #create(Topology, int[][][])}, with all coordinates in one array. There may be logical
+     * Same as {@link #fromCoreAssignment(Topology, int[][][])}, with all coordinates in one array. There may be logical
      * devices without a replica.
      */
-    public static DeviceAssignment create(
+    public static DeviceAssignment fromCoreAssignment(
             Topology topology, int[] coreAssignment, int numReplicas, int numLogicalDevices) {
         int rank = topology.meshRank();
         boolean counted = numReplicas >= 0 && numLogicalDevices >= 0;
@@ -95,7 +95,7 @@ public final class DeviceAssignment extends NativeObject {
     }
 
     /** Creates an assignment of one replica with one logical device, at (0, 0, 0, 0). */
-    public static DeviceAssignment createSingle(Topology topology) {
+    public static DeviceAssignment create(Topology topology) {
         return made(topology, DistModule::dist_device_assignment_create_single);
     }
 

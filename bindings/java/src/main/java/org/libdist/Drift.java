@@ -13,7 +13,7 @@ package org.libdist;
  */
 public record Drift(int numCopies, int replica, int expectedReplica, long element) {
     /** Returns whether all copies are equal. */
-    public boolean none() {
+    public boolean isNone() {
         return replica < 0;
     }
 }

@@ -33,9 +33,9 @@ final class ExecutorRun extends RunCall {
         deadlineNanos = timeoutNanos == 0 ? 0 : System.nanoTime() + timeoutNanos;
     }
 
-    <X extends Exception> void run(ReplicaBody<X> body) throws X {
+    <X extends Exception> void run(RunFunction<X> body) throws X {
         this.<X>all(replica -> {
-            body.run(replica);
+            body.call(replica);
             return null;
         });
     }
@@ -44,20 +44,20 @@ final class ExecutorRun extends RunCall {
      * Uses merge calls to do what native runs on values do: each replica gets its component of the arguments,
      * and the results of all replicas are merged.
      */
-    <X extends Exception> Value runValues(ValuesFunction<X> fn, Value args, Value kwargs) throws X {
+    <X extends Exception> Value run(ValuesFunction<X> fn, Value args, Value kwargs) throws X {
         AtomicLong merged = new AtomicLong();
         AtomicBoolean any = new AtomicBoolean();
         try (Value given = pair(args, kwargs)) {
             this.<X>all(replica -> {
                 Value result;
-                try (Value own = replica.mergeCall((s, none, named) -> given, null, null, CollectiveOptions.NONE)) {
+                try (Value own = replica.mergeCall((s, none, named) -> given, null, null, CollectiveOptions.DEFAULT)) {
                     result = fn.call(replica, orNull(own.item(0)), orNull(own.item(1)));
                     any.compareAndSet(false, result != null);
                     try (Value one = Value.createTuple(strategy, orNone(result))) {
                         replica.mergeCall((s, results, named) -> {
                             merged.set(Value.handedOver(results.item(0)));
                             return null;
-                        }, one, null, CollectiveOptions.NONE);
+                        }, one, null, CollectiveOptions.DEFAULT);
                     }
                 }
                 return null;
@@ -224,7 +224,7 @@ final class ExecutorRun extends RunCall {
     }
 
     private void begin(Body<Void> body) {
-        int locals = strategy.query().numLocalReplicas();
+        int locals = strategy.properties().numLocalReplicas();
         for (int i = 0; i < locals; i++) {
             parts.add(new Part(strategy.firstReplica() + i, body));
         }

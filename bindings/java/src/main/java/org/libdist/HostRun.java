@@ -45,7 +45,7 @@ final class HostRun extends RunCall {
     }
 
     /** Enters the run, calls the body and leaves. */
-    <X extends Exception> void run(int replicaId, ReplicaBody<X> body) throws X {
+    <X extends Exception> void run(int replicaId, RunFunction<X> body) throws X {
         if (Thread.currentThread().isInterrupted()) {
             throw interruption();
         }
@@ -54,7 +54,7 @@ final class HostRun extends RunCall {
             Replica replica = enter(replicaId);
             Throwable failure = null;
             try {
-                body.run(replica);
+                body.call(replica);
             } catch (Throwable t) {
                 failure = t;
                 keep(t);

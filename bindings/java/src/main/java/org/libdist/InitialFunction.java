@@ -10,5 +10,5 @@ package org.libdist;
 @FunctionalInterface
 public interface InitialFunction<X extends Exception> {
     /** Returns the value. */
-    Value make() throws X;
+    Value call() throws X;
 }

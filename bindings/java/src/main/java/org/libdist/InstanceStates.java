@@ -91,7 +91,7 @@ final class InstanceStates extends Target {
     @Override
     void warmUp(long replica) throws Exception {
         InstanceStates.<Void>as(replica, here -> {
-            options.warmUp().run(here);
+            options.warmUp().call(here);
             return null;
         });
     }

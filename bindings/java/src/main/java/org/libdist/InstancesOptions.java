@@ -19,7 +19,7 @@ public final class InstancesOptions {
     private int maxReplaced;
     private ReplicaFunction<?> createState; // null: instances have no state
     private Consumer<Object> destroyState; // null: nothing is done at their end
-    private ReplicaBody<?> warmUp; // null: nothing
+    private RunFunction<?> warmUp; // null: nothing
 
     private InstancesOptions() {}
 
@@ -107,7 +107,7 @@ public final class InstancesOptions {
      * Sets a function that is called once on each instance, after {@link #createState} and before the first
      * request.
      */
-    public InstancesOptions warmUp(ReplicaBody<?> warmUp) {
+    public InstancesOptions warmUp(RunFunction<?> warmUp) {
         InstancesOptions changed = new InstancesOptions(this);
         changed.warmUp = Objects.requireNonNull(warmUp, "warmUp");
         return changed;
@@ -121,7 +121,7 @@ public final class InstancesOptions {
         return destroyState;
     }
 
-    ReplicaBody<?> warmUp() {
+    RunFunction<?> warmUp() {
         return warmUp;
     }
 

@@ -22,8 +22,8 @@ public final class Item<R> extends Request<Void> {
         this.call = call;
     }
 
-    static <Q, R> Item<R> begin(Batcher<Q, R> batcher, Q userData, ItemOptions options) {
-        ItemCall<Q, R> call = new ItemCall<>(batcher, userData, options);
+    static <Q, R> Item<R> begin(Batcher<Q, R> batcher, Q input, ItemOptions options) {
+        ItemCall<Q, R> call = new ItemCall<>(batcher, input, options);
         Item<R> item = new Item<>(call);
         call.begin();
         return item;
@@ -59,20 +59,20 @@ public final class Item<R> extends Request<Void> {
     /** The native item, which completes the future and keeps its untaken results. */
     static final class ItemCall<Q, R> extends Request.Call<Void> {
         private final Batcher<Q, R> batcher;
-        private final Q userData;
+        private final Q input;
         private final ItemOptions options;
         private final Queue<Object> left = new ArrayDeque<>(); // results that nobody had taken at its end
         private boolean ends; // by Batch.end()
 
-        ItemCall(Batcher<Q, R> batcher, Q userData, ItemOptions options) {
+        ItemCall(Batcher<Q, R> batcher, Q input, ItemOptions options) {
             super(batcher.strategy(), null, options.request());
             this.batcher = batcher;
-            this.userData = userData;
+            this.input = input;
             this.options = options;
         }
 
-        Q userData() {
-            return userData;
+        Q input() {
+            return input;
         }
 
         boolean ends() {

@@ -11,7 +11,7 @@ import org.libdist.internal.dist_kubernetes_options;
  */
 public final class KubernetesOptions {
     /** Options in which nothing is set. */
-    public static final KubernetesOptions NONE = new KubernetesOptions();
+    public static final KubernetesOptions DEFAULT = new KubernetesOptions();
 
     private OptionalInt index = OptionalInt.empty();
     private int numWorkers;

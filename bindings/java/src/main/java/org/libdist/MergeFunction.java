@@ -13,5 +13,5 @@ public interface MergeFunction<X extends Exception> {
      * Receives the merged arguments of all replicas, an empty list if there are none, and the named ones or null. They
      * are closed when it returns. Returns a result, or null.
      */
-    Value merge(Strategy strategy, Value args, Value kwargs) throws X;
+    Value call(Strategy strategy, Value args, Value kwargs) throws X;
 }

@@ -17,22 +17,22 @@ import org.libdist.internal.DistModule;
  * use it keep it.
  */
 public final class Network extends NativeObject {
+    private Network(long handle) {
+        super(new Native("network", handle, DistModule::dist_network_destroy));
+    }
+
     /** Creates a network for the given number of workers. */
-    public Network(int numWorkers) {
-        this(numWorkers, NetworkOptions.DEFAULT);
+    public static Network create(int numWorkers) {
+        return create(numWorkers, NetworkOptions.DEFAULT);
     }
 
     /** Creates a network for the given number of workers, with options. */
-    public Network(int numWorkers, NetworkOptions options) {
-        super(new Native("network", create(numWorkers, options), DistModule::dist_network_destroy));
-    }
-
-    private static long create(int numWorkers, NetworkOptions options) {
+    public static Network create(int numWorkers, NetworkOptions options) {
         Objects.requireNonNull(options, "options");
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
             DistModule.dist_network_create(numWorkers, options.toNative(uses), out);
-            return out[0];
+            return new Network(out[0]);
         }
     }
 }

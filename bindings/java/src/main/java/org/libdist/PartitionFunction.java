@@ -13,5 +13,5 @@ public interface PartitionFunction {
      * for the first dimension, and 1 for the others. It is not called for scalars, and must not call the
      * coordinator. Exceptions that it throws are rethrown unchanged by {@link Coordinator#createVariable}.
      */
-    long[] partitions(DType dtype, long[] shape);
+    long[] call(DType dtype, long[] shape);
 }

@@ -46,7 +46,7 @@ final class PartitionTarget extends Target {
         System.arraycopy(numbers, 4, shape, 0, shape.length);
         inside.incrementAndGet();
         try {
-            long[] parts = fn.partitions(DType.of((int) numbers[1]), shape.clone());
+            long[] parts = fn.call(DType.of((int) numbers[1]), shape.clone());
             if (parts.length != shape.length) {
                 throw new DistException(Status.INVALID_ARGUMENT,
                         "the partitioner gave " + parts.length + " numbers for a variable of " + shape.length

@@ -15,7 +15,7 @@ import org.libdist.internal.DistModule;
  * for (int step = 0; step < steps; step++) {
  *     for (int t = gradients.size() - 1; t >= 0; t--) {
  *         compute(t);
- *         plan.ready(t); // its pack starts when it is ready on all replicas
+ *         plan.markReady(t); // its pack starts when it is ready on all replicas
  *     }
  *     plan.await();
  * }
@@ -41,7 +41,7 @@ public final class Plan extends NativeObject {
     }
 
     /** Declares one tensor of the list ready. The first call of a round starts it. */
-    public void ready(int tensor) {
+    public void markReady(int tensor) {
         replica.keep(this);
         ask(handle -> {
             DistModule.dist_work_ready(handle, tensor);

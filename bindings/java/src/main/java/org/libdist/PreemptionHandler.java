@@ -53,23 +53,23 @@ public final class PreemptionHandler extends NativeObject {
     }
 
     /**
-     * Performs one step of the loop: calls {@link #saveIfPreempted}, {@link Strategy#run(ReplicaBody)} and,
+     * Performs one step of the loop: calls {@link #saveIfPreempted}, {@link Strategy#run(RunFunction)} and,
      * if that succeeds, {@link #countRun}.
      *
      * @throws X the exception that the body threw
      * @throws DistException CANCELLED the job is preempted, and its checkpoint is saved: nothing was run, end
      *         the program
      */
-    public <X extends Exception> void run(ReplicaBody<X> body) throws X {
+    public <X extends Exception> void run(RunFunction<X> body) throws X {
         run(body, RunOptions.DEFAULT);
     }
 
     /**
-     * Same as {@link #run(ReplicaBody)}, with options.
+     * Same as {@link #run(RunFunction)}, with options.
      *
      * @throws X the exception that the body threw
      */
-    public <X extends Exception> void run(ReplicaBody<X> body, RunOptions options) throws X {
+    public <X extends Exception> void run(RunFunction<X> body, RunOptions options) throws X {
         Objects.requireNonNull(body, "body");
         Objects.requireNonNull(options, "options");
         if (saveIfPreempted(options.cancel()) == PreemptionState.OVER) {
@@ -107,7 +107,7 @@ public final class PreemptionHandler extends NativeObject {
         }
     }
 
-    /** Counts a run that the program made without run(), for example with runValues(). */
+    /** Counts a run that the program made without run(), for example with run(). */
     public void countRun() {
         ask(handle -> {
             DistModule.dist_preemption_count_run(handle);

@@ -6,5 +6,5 @@ package org.libdist;
 @FunctionalInterface
 public interface RangeFunction {
     /** Runs the iterations begin .. end - 1. */
-    void run(long begin, long end);
+    void call(long begin, long end);
 }

@@ -73,7 +73,7 @@ public final class RemoteValue extends NativeObject {
     }
 
     /** Returns whether get() would return without waiting. */
-    public boolean ready() {
+    public boolean isDone() {
         return askInt(DistModule::dist_remote_value_ready) != 0;
     }
 

@@ -13,7 +13,7 @@ import org.libdist.internal.dist_rendezvous_options;
  */
 public final class RendezvousOptions {
     /** Options in which nothing is set. */
-    public static final RendezvousOptions NONE = new RendezvousOptions();
+    public static final RendezvousOptions DEFAULT = new RendezvousOptions();
 
     private OptionalInt rank = OptionalInt.empty();
     private int size;

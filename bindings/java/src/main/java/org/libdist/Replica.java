@@ -124,16 +124,6 @@ public final class Replica extends DeviceContext {
     }
 
     /**
-     * Returns the version that this replica's run sees, which is the same until the run ends.
-     *
-     * @throws DistException FAILED_PRECONDITION no version has been published
-     */
-    public <T> Version<T> version(Versions<T> versions) {
-        Objects.requireNonNull(versions, "versions");
-        return versions.seenBy(active("replica_version"));
-    }
-
-    /**
      * Throws if the function that this replica runs should stop: its request or run was cancelled, or its
      * deadline has expired. Call it from time to time in long functions that call no collectives; collectives
      * check by themselves.
@@ -208,7 +198,7 @@ public final class Replica extends DeviceContext {
      * are folded from left to right by replica id: the bits are the same on every replica and in every run.
      */
     public void allReduce(ReduceOp op, FloatBuffer data) {
-        allReduce(op, data, CollectiveOptions.NONE);
+        allReduce(op, data, CollectiveOptions.DEFAULT);
     }
 
     /** Same as {@link #allReduce(ReduceOp, FloatBuffer)}, with options. */
@@ -218,7 +208,7 @@ public final class Replica extends DeviceContext {
 
     /** Same as {@link #allReduce(ReduceOp, FloatBuffer)}, for doubles. */
     public void allReduce(ReduceOp op, DoubleBuffer data) {
-        allReduce(op, data, CollectiveOptions.NONE);
+        allReduce(op, data, CollectiveOptions.DEFAULT);
     }
 
     /** Same as {@link #allReduce(ReduceOp, FloatBuffer)}, for doubles and with options. */
@@ -230,7 +220,7 @@ public final class Replica extends DeviceContext {
      * Same as {@link #allReduce(ReduceOp, FloatBuffer)}, for ints, which wrap around and do not support MEAN.
      */
     public void allReduce(ReduceOp op, IntBuffer data) {
-        allReduce(op, data, CollectiveOptions.NONE);
+        allReduce(op, data, CollectiveOptions.DEFAULT);
     }
 
     /** Same as {@link #allReduce(ReduceOp, IntBuffer)}, with options. */
@@ -240,7 +230,7 @@ public final class Replica extends DeviceContext {
 
     /** Same as {@link #allReduce(ReduceOp, IntBuffer)}, for longs. */
     public void allReduce(ReduceOp op, LongBuffer data) {
-        allReduce(op, data, CollectiveOptions.NONE);
+        allReduce(op, data, CollectiveOptions.DEFAULT);
     }
 
     /** Same as {@link #allReduce(ReduceOp, IntBuffer)}, for longs and with options. */
@@ -299,7 +289,7 @@ public final class Replica extends DeviceContext {
      * all members after it.
      */
     public void barrier() {
-        barrier(CollectiveOptions.NONE);
+        barrier(CollectiveOptions.DEFAULT);
     }
 
     @Override

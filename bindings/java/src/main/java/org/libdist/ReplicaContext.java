@@ -6,9 +6,8 @@ import java.util.List;
 import java.util.Objects;
 import org.libdist.internal.DistModule;
 import org.libdist.internal.dist_collective_options;
-import org.libdist.internal.dist_update_options;
 
-/** The operations of a replica on tensors, values and variables; see {@link Replica}. */
+/** The operations of a replica on tensors and values; see {@link Replica}. */
 public abstract class ReplicaContext extends Collectives<Void> {
     ReplicaContext() {}
 
@@ -19,16 +18,16 @@ public abstract class ReplicaContext extends Collectives<Void> {
     public abstract Strategy strategy();
 
     @FunctionalInterface
-    private interface OptionsCall {
+    interface OptionsCall {
         void with(Uses uses, dist_collective_options options);
     }
 
     /** Makes a call with a collective's options, whose operator may throw. */
-    private static void call(CollectiveOptions options, OptionsCall call) {
+    static void call(CollectiveOptions options, OptionsCall call) {
         Target reducer = options.reducerTarget();
         if (reducer == null) {
             try (Uses uses = new Uses()) {
-                call.with(uses, options == CollectiveOptions.NONE ? null : options.toNative(uses, 0));
+                call.with(uses, options == CollectiveOptions.DEFAULT ? null : options.toNative(uses, 0));
             }
         } else {
             Calls.<RuntimeException>run(
@@ -46,7 +45,7 @@ public abstract class ReplicaContext extends Collectives<Void> {
 
     /** Reduces a tensor over all replicas, in place. */
     public void allReduce(ReduceOp op, Tensor data) {
-        allReduce(op, List.of(Objects.requireNonNull(data, "data")), CollectiveOptions.NONE);
+        allReduce(op, List.of(Objects.requireNonNull(data, "data")), CollectiveOptions.DEFAULT);
     }
 
     /** Reduces every leaf of a nested value over all replicas. The result has the structure of the value. */
@@ -113,7 +112,7 @@ public abstract class ReplicaContext extends Collectives<Void> {
             @Override
             long merge(long handle, long positional, long named) throws X {
                 try (Value given = Value.borrowed(positional); Value keys = Value.borrowed(named)) {
-                    return Value.handedOver(fn.merge(strategy, given, keys));
+                    return Value.handedOver(fn.call(strategy, given, keys));
                 }
             }
         };
@@ -133,7 +132,7 @@ public abstract class ReplicaContext extends Collectives<Void> {
         Target target = new Target() {
             @Override
             void loop(long from, long to) {
-                fn.run(from, to);
+                fn.call(from, to);
             }
         };
         Calls.<RuntimeException>run(
@@ -167,71 +166,5 @@ public abstract class ReplicaContext extends Collectives<Void> {
                 (uses, token) -> DistModule.dist_replica_variable(replica, Texts.bytes(name, "name"), null,
                                 options.toNative(uses, token), out));
         return Variable.ofStrategy(out[0], strategy());
-    }
-
-    /**
-     * Returns this replica's copy of a variable as a new tensor; {@link Variable#component} returns a view
-     * instead.
-     */
-    public Value read(Variable variable) {
-        try (Uses uses = new Uses()) {
-            long[] out = new long[1];
-            DistModule.dist_replica_read(active("dist_replica_read"), uses.of(variable, "variable"), out);
-            return Value.taken(out[0]);
-        }
-    }
-
-    /**
-     * Assigns to a variable according to its aggregation. With SUM, for example, every copy gets the sum of
-     * the values of all replicas.
-     */
-    public void assign(Variable variable, Assign how, Tensor value, CollectiveOptions options) {
-        long replica = active("dist_replica_assign");
-        call(options,
-                (uses, raw)
-                        -> DistModule.dist_replica_assign(replica, uses.of(variable, "variable"), how.code,
-                                uses.tensor(value, "value"), raw));
-    }
-
-    /** Same as {@link #assign(Variable, Assign, Tensor, CollectiveOptions)}, without options. */
-    public void assign(Variable variable, Assign how, Tensor value) {
-        assign(variable, how, value, CollectiveOptions.NONE);
-    }
-
-    /**
-     * Same as {@link #assign(Variable, Assign, Tensor, CollectiveOptions)}; if all replicas pass the same
-     * value, it counts as one number for all of them.
-     */
-    public void assign(Variable variable, Assign how, Value value, CollectiveOptions options) {
-        long replica = active("dist_replica_assign_value");
-        call(options,
-                (uses, raw) -> DistModule.dist_replica_assign_value(replica, uses.of(variable, "variable"),
-                                how.code, uses.of(value, "value"), raw));
-    }
-
-    /** Changes rows of a variable by indexed slices, according to its aggregation. */
-    public void scatter(Variable variable, Scatter how, Value slices, CollectiveOptions options) {
-        long replica = active("dist_replica_scatter");
-        call(options,
-                (uses, raw)
-                        -> DistModule.dist_replica_scatter(replica, uses.of(variable, "variable"), how.code,
-                                uses.of(slices, "slices"), raw));
-    }
-
-    /**
-     * Updates a variable from inside replicas, like {@link CrossReplica#updateValues}. All replicas must call
-     * it together, and their arguments are merged. Returns this replica's component of the result.
-     *
-     * @param ungrouped whether each leaf of the result is a tuple of the results of all calls
-     * @throws X the exception that the function threw, on replica 0
-     */
-    public <X extends Exception> Value update(Variable variable, UpdateValuesFunction<X> fn, Value args,
-            Value kwargs, boolean ungrouped) throws X {
-        long replica = active("dist_replica_update");
-        return Calls.<X>valueOf(UpdateTarget.of(variable, fn), (uses, token, out) -> {
-            dist_update_options options = UpdateTarget.options(uses, ungrouped, false);
-            DistModule.dist_replica_update(replica, uses.of(variable, "variable"), token,
-                    Value.arguments(uses, strategy(), args), uses.ofNullable(kwargs), options, out);
-        });
     }
 }

@@ -6,7 +6,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * Your own cluster resolver, for {@link ClusterResolver#host}. If a method is not overridden, the option is
+ * Your own cluster resolver, for {@link ClusterResolver#fromFunctions}. If a method is not overridden, the option is
  * used, or the answer is not known. Options take precedence over functions. Several threads may call it at
  * the same time. A function may call libdist, but not the resolver itself. Exceptions that it throws are
  * rethrown by the query.

@@ -95,7 +95,7 @@ final class ResolverTarget extends Target {
         switch (question) {
             case DistModuleConstants.RESOLVER_SPEC:
                 ClusterSpec spec = Objects.requireNonNull(functions.spec(), "spec() gave null");
-                ClusterSpec copy = ClusterSpec.union(List.of(spec));
+                ClusterSpec copy = ClusterSpec.fromSpecs(List.of(spec));
                 answer.set_spec(copy.owner.handOver());
                 Reference.reachabilityFence(copy); // or the cleaner may be first
                 break;

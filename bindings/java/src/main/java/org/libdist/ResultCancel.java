@@ -31,7 +31,7 @@ final class ResultCancel {
             throw new DistException(Status.FAILED_PRECONDITION, over);
         }
         if (cancel == null) {
-            cancel = new Cancel();
+            cancel = Cancel.create();
             Polls.add(this::signal);
         }
         return cancel;

@@ -16,7 +16,7 @@ import org.libdist.internal.dist_rpc_call_options;
  * CANCELLED, and the thread stays interrupted.
  *
  * <pre>{@code
- * try (RpcClient client = new RpcClient("127.0.0.1:29600"); Value sum = client.call("add", a, b)) {
+ * try (RpcClient client = RpcClient.create("127.0.0.1:29600"); Value sum = client.call("add", a, b)) {
  *     use(sum.tensor());
  * }
  * }</pre>
@@ -24,9 +24,13 @@ import org.libdist.internal.dist_rpc_call_options;
 public final class RpcClient extends NativeObject {
     private final Wait.Calls waits = new Wait.Calls();
 
+    private RpcClient(long handle) {
+        super(new Native("client", handle, DistModule::dist_rpc_client_destroy));
+    }
+
     /** Creates a client whose calls time out after 600 s. */
-    public RpcClient(String address) {
-        this(address, RpcClientOptions.DEFAULT);
+    public static RpcClient create(String address) {
+        return create(address, RpcClientOptions.DEFAULT);
     }
 
     /**
@@ -35,17 +39,13 @@ public final class RpcClient extends NativeObject {
      * @param address the address of the server, which need not exist yet: calls wait for it, up to their
      *         timeout
      */
-    public RpcClient(String address, RpcClientOptions options) {
-        super(new Native("client", create(address, options), DistModule::dist_rpc_client_destroy));
-    }
-
-    private static long create(String address, RpcClientOptions options) {
+    public static RpcClient create(String address, RpcClientOptions options) {
         Objects.requireNonNull(options, "options");
         byte[] text = Texts.bytes(address, "address");
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
             DistModule.dist_rpc_client_create(null, text, options.toNative(uses), out);
-            return out[0];
+            return new RpcClient(out[0]);
         }
     }
 

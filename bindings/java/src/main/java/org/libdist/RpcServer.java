@@ -15,7 +15,7 @@ import org.libdist.internal.DistModule;
  * the same lease. A message has at most 256 MiB.
  *
  * <pre>{@code
- * try (RpcServer server = new RpcServer("127.0.0.1:29600")) {
+ * try (RpcServer server = RpcServer.create("127.0.0.1:29600")) {
  *     server.register("add", (context, arguments) -> sum(arguments));
  *     server.start();
  *     untilTheEnd();
@@ -28,9 +28,13 @@ public final class RpcServer extends NativeObject {
     /** Keeps started servers alive. */
     private static final Set<RpcServer> STARTED = ConcurrentHashMap.newKeySet();
 
+    private RpcServer(long handle) {
+        super(new UnlockedNative("server", handle, DistModule::dist_rpc_server_destroy));
+    }
+
     /** Creates a server with default options. */
-    public RpcServer(String address) {
-        this(address, RpcServerOptions.DEFAULT);
+    public static RpcServer create(String address) {
+        return create(address, RpcServerOptions.DEFAULT);
     }
 
     /**
@@ -39,17 +43,13 @@ public final class RpcServer extends NativeObject {
      * @param address "host:port" or "[v6]:port"; with port 0, the system chooses a port. If the host is a name other
      *     than localhost, the server listens on all interfaces
      */
-    public RpcServer(String address, RpcServerOptions options) {
-        super(new UnlockedNative("server", create(address, options), DistModule::dist_rpc_server_destroy));
-    }
-
-    private static long create(String address, RpcServerOptions options) {
+    public static RpcServer create(String address, RpcServerOptions options) {
         Objects.requireNonNull(options, "options");
         byte[] text = Texts.bytes(address, "address");
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
             DistModule.dist_rpc_server_create(null, text, options.toNative(uses), out);
-            return out[0];
+            return new RpcServer(out[0]);
         }
     }
 
@@ -58,7 +58,7 @@ public final class RpcServer extends NativeObject {
      *
      * @param method a name of up to 255 bytes that does not begin with "dist."
      */
-    public void register(String method, RpcMethod fn) {
+    public void register(String method, RpcFunction fn) {
         Objects.requireNonNull(fn, "fn");
         byte[] name = Texts.bytes(method, "method");
         Calls.<RuntimeException>keep(
@@ -66,7 +66,7 @@ public final class RpcServer extends NativeObject {
     }
 
     /** Static, so that the target does not refer to the server and the garbage collector can find it. */
-    private static Target target(RpcMethod fn) {
+    private static Target target(RpcFunction fn) {
         return new Target() {
             @Override
             long method(String called, long cancel, long timeoutNanos, long args) throws Exception {

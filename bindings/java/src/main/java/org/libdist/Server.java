@@ -22,7 +22,7 @@ import org.libdist.internal.dist_server_options;
  * secret and the same lease. A server has one coordinator in its lifetime.
  *
  * <pre>{@code
- * try (Server server = new Server()) { // from TF_CONFIG: every task runs the same program
+ * try (Server server = Server.create()) { // from TF_CONFIG: every task runs the same program
  *     server.register("train", this::train);
  *     server.start();
  *     server.join(); // until the coordinator ends the job
@@ -43,13 +43,13 @@ public final class Server extends NativeObject {
     }
 
     /** Creates the server of the task in TF_CONFIG. */
-    public Server() {
-        this(null, null, OptionalInt.empty(), ServerOptions.DEFAULT);
+    public static Server create() {
+        return create(null, null, OptionalInt.empty(), ServerOptions.DEFAULT);
     }
 
     /** Creates the server of a task of a cluster. */
-    public Server(ClusterSpec cluster, String job, int index) {
-        this(cluster, job, OptionalInt.of(index), ServerOptions.DEFAULT);
+    public static Server create(ClusterSpec cluster, String job, int index) {
+        return create(cluster, job, OptionalInt.of(index), ServerOptions.DEFAULT);
     }
 
     /**
@@ -60,23 +60,23 @@ public final class Server extends NativeObject {
      * @param job null means that of TF_CONFIG
      * @param index empty means that of TF_CONFIG
      */
-    public Server(ClusterSpec cluster, String job, OptionalInt index, ServerOptions options) {
-        this(create(options, (uses, raw, out) -> DistModule.dist_server_create(uses.ofNullable(cluster),
+    public static Server create(ClusterSpec cluster, String job, OptionalInt index, ServerOptions options) {
+        return made(options, (uses, raw, out) -> DistModule.dist_server_create(uses.ofNullable(cluster),
                 Texts.orNull(job),
-                Objects.requireNonNull(index, "index").orElse(DistModuleConstants.DIST_TASK_UNSET), raw, out)));
+                Objects.requireNonNull(index, "index").orElse(DistModuleConstants.DIST_TASK_UNSET), raw, out));
     }
 
-    /** Creates a server for experiments; see {@link #local(ServerOptions)}. */
-    public static Server local() {
-        return local(ServerOptions.DEFAULT);
+    /** Creates a server for experiments; see {@link #createLocal(ServerOptions)}. */
+    public static Server createLocal() {
+        return createLocal(ServerOptions.DEFAULT);
     }
 
     /**
      * Creates a server for experiments, on 127.0.0.1 and a port that the system chooses at start(). A
      * coordinator can use it as any worker or parameter server of its cluster.
      */
-    public static Server local(ServerOptions options) {
-        return new Server(create(options, (uses, raw, out) -> DistModule.dist_server_create_local(raw, out)));
+    public static Server createLocal(ServerOptions options) {
+        return made(options, (uses, raw, out) -> DistModule.dist_server_create_local(raw, out));
     }
 
     @FunctionalInterface
@@ -84,12 +84,12 @@ public final class Server extends NativeObject {
         void with(Uses uses, dist_server_options options, long[] out);
     }
 
-    private static long create(ServerOptions options, Create create) {
+    private static Server made(ServerOptions options, Create create) {
         Objects.requireNonNull(options, "options");
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
             create.with(uses, options.toNative(uses), out);
-            return out[0];
+            return new Server(out[0]);
         }
     }
 
@@ -146,7 +146,7 @@ public final class Server extends NativeObject {
                     for (long i = 0; i < n; i++) {
                         variables.add(Elements.tensorAt(tensors, i));
                     }
-                    fn.update(List.copyOf(variables), given);
+                    fn.call(List.copyOf(variables), given);
                 } finally {
                     variables.forEach(Elements::end);
                 }
@@ -175,7 +175,7 @@ public final class Server extends NativeObject {
      * parameter servers. A parameter server has one row, with a slice for each call. The traces of a job's
      * servers and coordinator can be merged.
      */
-    public String writeTrace() {
+    public String traceJson() {
         return written(Text::write_server_trace);
     }
 

@@ -15,5 +15,5 @@ public interface ServerUpdateFunction {
      * changes on this server, and the caller that requested the update receives the error. One call is made
      * at a time, on any thread.
      */
-    void update(List<Elements> variables, Value arguments) throws Exception;
+    void call(List<Elements> variables, Value arguments) throws Exception;
 }

@@ -128,15 +128,6 @@ public abstract class Serving extends CrossReplica {
     }
 
     /**
-     * Creates a batcher whose steps run on the strategy's instances. If the instances have never been opened,
-     * it opens them like {@link #openInstances}. Close the batcher before the strategy.
-     */
-    public <Q, R> Batcher<Q, R> batcher(StepFunction<Q, R> step, BatcherOptions options) {
-        Objects.requireNonNull(step, "step");
-        return Batcher.create(self(), step, Objects.requireNonNull(options, "options"));
-    }
-
-    /**
      * Makes the calling thread instance {@code replicaId} of a strategy with {@link ReplicaThreads#HOST},
      * until the instances close or {@link Strategy#close(Duration)} is called. If the instances are not open,
      * it opens them with default options. Exceptions that createState or warmUp throw are rethrown here.

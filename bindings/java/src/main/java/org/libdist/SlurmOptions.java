@@ -16,7 +16,7 @@ import org.libdist.internal.dist_slurm_options;
  */
 public final class SlurmOptions {
     /** Options in which nothing is set. */
-    public static final SlurmOptions NONE = new SlurmOptions();
+    public static final SlurmOptions DEFAULT = new SlurmOptions();
 
     private OptionalInt rank = OptionalInt.empty();
     private int numTasks;

@@ -16,5 +16,5 @@ public interface StepFunction<Q, R> {
      *
      * @param batch valid until the function returns
      */
-    void step(Replica replica, Batch<Q, R> batch) throws Exception;
+    void call(Replica replica, Batch<Q, R> batch) throws Exception;
 }

@@ -23,7 +23,7 @@ import org.libdist.internal.dist_strategy_properties;
  * Holds R replicas, which run the same function. Several threads may use a strategy at the same time.
  *
  * <pre>{@code
- * try (Strategy strategy = new Strategy(4)) {
+ * try (Strategy strategy = Strategy.create(4)) {
  *     strategy.run(replica -> {
  *         FloatBuffer gradient = DirectBuffers.of(1f, 2f, 3f);
  *         replica.allReduce(ReduceOp.SUM, gradient);
@@ -50,23 +50,24 @@ public final class Strategy extends Serving {
         this.life = life;
         this.boundTo = boundTo;
         this.options = options;
-        Properties place = query();
+        StrategyProperties place = properties();
         firstReplica = place.firstReplica();
         hasPeers = place.numWorkers() > 1;
     }
 
     /** Creates a strategy with the given number of replicas; 0 selects the number of CPUs available to the process. */
-    public Strategy(int replicas) {
-        this(StrategyOptions.DEFAULT.replicas(replicas));
+    public static Strategy create(int numReplicas) {
+        return create(StrategyOptions.DEFAULT.numReplicas(numReplicas));
     }
 
     /** Creates a strategy and its threads, which sleep until the first run. */
-    public Strategy(StrategyOptions options) {
-        this(create(options), null, options);
-        LIVE.put(ask(Long::valueOf), new WeakReference<>(this));
+    public static Strategy create(StrategyOptions options) {
+        Strategy strategy = new Strategy(life(options), null, options);
+        LIVE.put(strategy.ask(Long::valueOf), new WeakReference<>(strategy));
+        return strategy;
     }
 
-    private static StrategyLife create(StrategyOptions options) {
+    private static StrategyLife life(StrategyOptions options) {
         long[] tokens = new long[3];
         boolean made = false;
         try (Uses uses = new Uses()) {
@@ -169,16 +170,16 @@ public final class Strategy extends Serving {
      * @throws X the exception that the body threw
      * @throws DistException FAILED_PRECONDITION called inside a replica, or the strategy is closed
      */
-    public <X extends Exception> void run(ReplicaBody<X> body) throws X {
+    public <X extends Exception> void run(RunFunction<X> body) throws X {
         run(body, RunOptions.DEFAULT);
     }
 
     /**
-     * Same as {@link #run(ReplicaBody)}, with options.
+     * Same as {@link #run(RunFunction)}, with options.
      *
      * @throws X the exception that the body threw
      */
-    public <X extends Exception> void run(ReplicaBody<X> body, RunOptions options) throws X {
+    public <X extends Exception> void run(RunFunction<X> body, RunOptions options) throws X {
         Objects.requireNonNull(body, "body");
         Objects.requireNonNull(options, "options");
         if (executor() != null) {
@@ -189,7 +190,7 @@ public final class Strategy extends Serving {
             @Override
             void replica(long handle, int id, int numReplicas) throws Exception {
                 asReplica(new Replica(Strategy.this, handle, this, id, numReplicas), replica -> {
-                    body.run(replica);
+                    body.call(replica);
                     return null;
                 });
             }
@@ -220,12 +221,12 @@ public final class Strategy extends Serving {
      * @return the merged results; null if no replica returned one
      * @throws X the exception that the function threw
      */
-    public <X extends Exception> Value runValues(
+    public <X extends Exception> Value run(
             ValuesFunction<X> fn, Value args, Value kwargs, RunOptions options) throws X {
         Objects.requireNonNull(fn, "fn");
         Objects.requireNonNull(options, "options");
         if (executor() != null) {
-            return new ExecutorRun(this, options).<X>runValues(fn, args, kwargs);
+            return new ExecutorRun(this, options).<X>run(fn, args, kwargs);
         }
         RunCall run = new RunCall(this) {
             @Override
@@ -248,9 +249,9 @@ public final class Strategy extends Serving {
         return Value.taken(out[0]);
     }
 
-    /** Same as {@link #runValues(ValuesFunction, Value, Value, RunOptions)}, with positional arguments only. */
-    public <X extends Exception> Value runValues(ValuesFunction<X> fn, Value args) throws X {
-        return runValues(fn, args, null, RunOptions.DEFAULT);
+    /** Same as {@link #run(ValuesFunction, Value, Value, RunOptions)}, with positional arguments only. */
+    public <X extends Exception> Value run(ValuesFunction<X> fn, Value args) throws X {
+        return run(fn, args, null, RunOptions.DEFAULT);
     }
 
     /** Cancels the run in progress: its collectives, now and later, and run() throw a DistException with CANCELLED. */
@@ -287,7 +288,7 @@ public final class Strategy extends Serving {
      * that have made the same runs get the same answer. Waits until worker 0 has ended the latest run. {@link
      * Reform#AT_NEXT_RUN} makes runs check this.
      */
-    public boolean reformDue() {
+    public boolean isReformDue() {
         try (Uses uses = new Uses()) {
             int[] out = new int[1];
             DistModule.dist_strategy_reform_due(uses.waiting(this), out);
@@ -308,7 +309,7 @@ public final class Strategy extends Serving {
 
     /**
      * Makes this thread a replica of a strategy with {@link ReplicaThreads#HOST}, until {@link Replica#leave()}, which
-     * must always be called. {@link #enter(int, ReplicaBody)} does this for you.
+     * must always be called. {@link #enter(int, RunFunction)} does this for you.
      */
     public Replica enter(int replicaId) {
         return new HostRun(this).enter(replicaId);
@@ -320,7 +321,7 @@ public final class Strategy extends Serving {
      * @throws X the exception that the body threw
      * @throws DistException the failure of another replica
      */
-    public <X extends Exception> void enter(int replicaId, ReplicaBody<X> body) throws X {
+    public <X extends Exception> void enter(int replicaId, RunFunction<X> body) throws X {
         Objects.requireNonNull(body, "body");
         new HostRun(this).<X>run(replicaId, body);
     }
@@ -395,7 +396,7 @@ public final class Strategy extends Serving {
     }
 
     /** Returns whether this thread is in a merge function or a scope, or {@link #setCurrent} applies to it. */
-    public static boolean inCrossReplicaContext() {
+    public static boolean isInCrossReplicaContext() {
         return DistModule.dist_in_cross_replica_context() != 0;
     }
 
@@ -413,7 +414,7 @@ public final class Strategy extends Serving {
 
     /** Returns the id of this worker's first replica. */
     int firstReplica() {
-        return hasPeers ? query().firstReplica() : firstReplica;
+        return hasPeers ? properties().firstReplica() : firstReplica;
     }
 
     /** Returns the kind of the strategy, which determines where values and variables are placed. */
@@ -440,12 +441,12 @@ public final class Strategy extends Serving {
     }
 
     /** Returns the properties of the strategy, named as in TensorFlow. */
-    public Properties query() {
+    public StrategyProperties properties() {
         dist_strategy_properties out = new dist_strategy_properties();
         try {
             return ask(handle -> {
                 DistModule.dist_strategy_query(handle, out);
-                return Properties.of(out);
+                return StrategyProperties.of(out);
             });
         } finally {
             out.delete();
@@ -482,7 +483,7 @@ public final class Strategy extends Serving {
     }
 
     /** Returns the events of the flight recorder as JSON for Perfetto or chrome://tracing. */
-    public String writeTrace() {
+    public String traceJson() {
         return written(Text::write_trace);
     }
 
@@ -490,7 +491,7 @@ public final class Strategy extends Serving {
      * Returns counters and gauges in Prometheus' text format, with the label {@code strategy} unless {@code name} is
      * null.
      */
-    public String writeMetrics(String name) {
+    public String metricsText(String name) {
         return written((text, handle) -> text.write_metrics(handle, Texts.orNull(name)));
     }
 

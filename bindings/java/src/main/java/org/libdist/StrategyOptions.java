@@ -18,11 +18,11 @@ public final class StrategyOptions {
     public static final StrategyOptions DEFAULT = new StrategyOptions();
 
     private StrategyKind kind = StrategyKind.MIRRORED;
-    private int replicas;
+    private int numReplicas;
     private ReplicaThreads threads = ReplicaThreads.CALLER;
     private boolean placedOnCores;
     private long timeoutNanos;
-    private LogSink log;
+    private LogFunction log;
     private List<String> devices = List.of();
     private String parameterDevice;
     private CommunicationOptions communication;
@@ -35,7 +35,7 @@ public final class StrategyOptions {
     private Network network;
     private int[] cpus = {}; // none: not given
     private boolean moveHostThreads;
-    private int[] replicasOfWorkers; // null: not given
+    private int[] replicasPerWorker; // null: not given
     private long stagingBytes;
     private Transport transport = Transport.AUTO;
     private Reform reform = Reform.EXPLICIT;
@@ -54,7 +54,7 @@ public final class StrategyOptions {
     private StrategyOptions copy() {
         StrategyOptions copy = new StrategyOptions();
         copy.kind = kind;
-        copy.replicas = replicas;
+        copy.numReplicas = numReplicas;
         copy.threads = threads;
         copy.placedOnCores = placedOnCores;
         copy.timeoutNanos = timeoutNanos;
@@ -71,7 +71,7 @@ public final class StrategyOptions {
         copy.network = network;
         copy.cpus = cpus;
         copy.moveHostThreads = moveHostThreads;
-        copy.replicasOfWorkers = replicasOfWorkers;
+        copy.replicasPerWorker = replicasPerWorker;
         copy.stagingBytes = stagingBytes;
         copy.transport = transport;
         copy.reform = reform;
@@ -95,9 +95,9 @@ public final class StrategyOptions {
     }
 
     /** Sets the number of replicas; 0 selects the number of CPUs available to the process. */
-    public StrategyOptions replicas(int replicas) {
+    public StrategyOptions numReplicas(int numReplicas) {
         StrategyOptions copy = copy();
-        copy.replicas = replicas;
+        copy.numReplicas = numReplicas;
         return copy;
     }
 
@@ -141,7 +141,7 @@ public final class StrategyOptions {
     }
 
     /** Sets the receiver of log lines. Without it, there are none. */
-    public StrategyOptions log(LogSink log) {
+    public StrategyOptions log(LogFunction log) {
         StrategyOptions copy = copy();
         copy.log = log;
         return copy;
@@ -262,9 +262,9 @@ public final class StrategyOptions {
      * MULTI_WORKER_MIRRORED: sets the number of replicas of each worker. Without it, all have as many as this
      * one.
      */
-    public StrategyOptions replicasOfWorkers(int... replicas) {
+    public StrategyOptions replicasPerWorker(int... replicas) {
         StrategyOptions copy = copy();
-        copy.replicasOfWorkers = Objects.requireNonNull(replicas, "replicas").clone();
+        copy.replicasPerWorker = Objects.requireNonNull(replicas, "replicas").clone();
         return copy;
     }
 
@@ -291,7 +291,7 @@ public final class StrategyOptions {
     }
 
     /**
-     * Sets how many events of each replica {@link Strategy#writeTrace} has: at most 2<sup>20</sup>, rounded
+     * Sets how many events of each replica {@link Strategy#traceJson} has: at most 2<sup>20</sup>, rounded
      * up to a power of two; 0 selects the default (1024).
      */
     public StrategyOptions recordedEvents(int recordedEvents) {
@@ -364,7 +364,7 @@ public final class StrategyOptions {
         dist_strategy_options options = new dist_strategy_options();
         uses.defer(options::delete);
         options.setKind(kind.code);
-        options.setNum_replicas(replicas);
+        options.setNum_replicas(numReplicas);
         options.setThreads(threads.code);
         options.setPlacement(placedOnCores ? DistModuleConstants.DIST_PLACEMENT_CORES
                                            : DistModuleConstants.DIST_PLACEMENT_FREE);
@@ -390,8 +390,8 @@ public final class StrategyOptions {
         }
         options.setMove_host_threads(moveHostThreads ? 1 : 0);
         options.setRecorded_events(recordedEvents);
-        if (replicasOfWorkers != null) {
-            options.set_replicas_of_workers(replicasOfWorkers, replicasOfWorkers.length);
+        if (replicasPerWorker != null) {
+            options.set_replicas_of_workers(replicasPerWorker, replicasPerWorker.length);
         }
         if (!axes.isEmpty()) {
             options.set_axes(Texts.all(axes.stream().map(MeshAxis::name).toList()),
@@ -421,11 +421,11 @@ public final class StrategyOptions {
         return options;
     }
 
-    private static Target logTarget(LogSink log) {
+    private static Target logTarget(LogFunction log) {
         return new Target() {
             @Override
             void log(LogLevel level, String message) {
-                log.log(level, message);
+                log.call(level, message);
             }
         };
     }

@@ -53,7 +53,7 @@ public final class SubmitOptions {
                 requestId);
     }
 
-    /** Sets the id in traces ({@link Strategy#writeTrace}); 0 means that libdist assigns 1, 2, 3, ... */
+    /** Sets the id in traces ({@link Strategy#traceJson}); 0 means that libdist assigns 1, 2, 3, ... */
     public SubmitOptions requestId(long requestId) {
         return new SubmitOptions(priority, timeoutNanos, cancel, executor, requestId);
     }

@@ -179,7 +179,7 @@ public final class Tensor {
     }
 
     /** Returns the number of dimensions. */
-    public int ndim() {
+    public int numDimensions() {
         return shape.length;
     }
 

@@ -147,7 +147,7 @@ public final class Tensors {
         ByteBuffer all = tensor.reachable();
         ByteBuffer copy =
                 ByteBuffer.allocate(Math.toIntExact(tensor.size() * unit)).order(ByteOrder.nativeOrder());
-        long[] index = new long[tensor.ndim()];
+        long[] index = new long[tensor.numDimensions()];
         for (long i = 0; i < tensor.size(); i++) {
             long at = 0;
             for (int d = 0; d < index.length; d++) {

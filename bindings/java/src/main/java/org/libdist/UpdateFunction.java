@@ -3,15 +3,15 @@
 package org.libdist;
 
 /**
- * Changes one copy of a variable; see {@link Strategy#update}.
+ * Changes one copy of a variable and may return a result; see {@link Variable#update}.
  *
  * @param <X> the type of exception that it may throw; inferred for lambdas
  */
 @FunctionalInterface
 public interface UpdateFunction<X extends Exception> {
     /**
-     * Receives a copy and the arguments of that replica, which are closed when it returns; null if none were
-     * given.
+     * Receives the arguments of that replica, which are closed when it returns; null if none were given.
+     * Returns a result, or null.
      */
-    void update(Tensor copy, Value args) throws X;
+    Value call(UpdatePlace place, Value args, Value kwargs) throws X;
 }

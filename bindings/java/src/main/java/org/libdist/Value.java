@@ -271,12 +271,12 @@ public final class Value extends NativeObject {
      *
      * @throws X the exception that the function threw
      */
-    public static <X extends Exception> Value fromFunction(Strategy strategy, ValueFunction<X> fn) throws X {
+    public static <X extends Exception> Value fromFunction(Strategy strategy, ComponentFunction<X> fn) throws X {
         Objects.requireNonNull(fn, "fn");
         Target target = new Target() {
             @Override
             long value(int replica, int numReplicas) throws X {
-                return handedOver(fn.make(replica, numReplicas));
+                return handedOver(fn.call(replica, numReplicas));
             }
         };
         return Calls.<X>valueOf(target,

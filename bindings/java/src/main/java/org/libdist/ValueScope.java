@@ -14,8 +14,8 @@ import java.util.Set;
  * innermost open one. Use it in a try-with-resources statement; scopes must be closed in the reverse order.
  *
  * <pre>{@code
- * try (ValueScope scope = new ValueScope()) {
- *     Value sum = strategy.reduce(ReduceOp.SUM, strategy.runValues(step, batch), 0);
+ * try (ValueScope scope = ValueScope.create()) {
+ *     Value sum = strategy.reduce(ReduceOp.SUM, strategy.run(step, batch), 0);
  *     losses.add(sum.tensor().item());
  *     best = scope.keep(strategy.localResults(sum)); // outlives the scope
  * } // all others are closed
@@ -32,9 +32,13 @@ public final class ValueScope implements AutoCloseable {
     private final Thread thread = Thread.currentThread();
     private boolean closed;
 
-    /** Opens a scope on this thread. */
-    public ValueScope() {
-        INNERMOST.set(this);
+    private ValueScope() {}
+
+    /** Creates a scope, which becomes the innermost one of this thread. */
+    public static ValueScope create() {
+        ValueScope scope = new ValueScope();
+        INNERMOST.set(scope);
+        return scope;
     }
 
     /** Adds a value that this thread has received to its innermost scope. */

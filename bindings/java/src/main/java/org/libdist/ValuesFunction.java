@@ -3,7 +3,7 @@
 package org.libdist;
 
 /**
- * A replica function on values; see {@link Strategy#runValues}.
+ * A replica function on values; see {@link Strategy#run}.
  *
  * @param <X> the type of exception that it may throw; inferred for lambdas
  */

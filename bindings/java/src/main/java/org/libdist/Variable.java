@@ -3,6 +3,7 @@
 package org.libdist;
 
 import java.lang.ref.WeakReference;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
@@ -54,7 +55,7 @@ public final class Variable extends NativeObject {
         return new Target() {
             @Override
             long initial() throws Exception {
-                return Value.handedOver(initial.make());
+                return Value.handedOver(initial.call());
             }
         };
     }
@@ -214,6 +215,96 @@ public final class Variable extends NativeObject {
             DistModule.dist_variable_scatter(
                     uses.of(strategy, "strategy"), uses.of(this), how.code, uses.of(slices, "slices"));
         }
+    }
+
+    /**
+     * Returns the replica's copy as a new tensor; {@link #component} returns a view instead.
+     */
+    public Value read(Replica replica) {
+        try (Uses uses = new Uses()) {
+            long[] out = new long[1];
+            DistModule.dist_replica_read(replica.active("dist_replica_read"), uses.of(this), out);
+            return Value.taken(out[0]);
+        }
+    }
+
+    /**
+     * Assigns inside a run, according to the variable's aggregation. With SUM, for example, every copy gets
+     * the sum of the values of all replicas.
+     */
+    public void assign(Replica replica, Assign how, Tensor value, CollectiveOptions options) {
+        long handle = replica.active("dist_replica_assign");
+        ReplicaContext.call(options,
+                (uses, raw) -> DistModule.dist_replica_assign(
+                                handle, uses.of(this), how.code, uses.tensor(value, "value"), raw));
+    }
+
+    /** Same as {@link #assign(Replica, Assign, Tensor, CollectiveOptions)}, without options. */
+    public void assign(Replica replica, Assign how, Tensor value) {
+        assign(replica, how, value, CollectiveOptions.DEFAULT);
+    }
+
+    /**
+     * Same as {@link #assign(Replica, Assign, Tensor, CollectiveOptions)}; if all replicas pass the same
+     * value, it counts as one number for all of them.
+     */
+    public void assign(Replica replica, Assign how, Value value, CollectiveOptions options) {
+        long handle = replica.active("dist_replica_assign_value");
+        ReplicaContext.call(options,
+                (uses, raw) -> DistModule.dist_replica_assign_value(
+                                handle, uses.of(this), how.code, uses.of(value, "value"), raw));
+    }
+
+    /** Changes rows inside a run by indexed slices, according to the variable's aggregation. */
+    public void scatter(Replica replica, Scatter how, Value slices, CollectiveOptions options) {
+        long handle = replica.active("dist_replica_scatter");
+        ReplicaContext.call(options,
+                (uses, raw) -> DistModule.dist_replica_scatter(
+                                handle, uses.of(this), how.code, uses.of(slices, "slices"), raw));
+    }
+
+    /** Same as {@link #update(Strategy, UpdateFunction, Value, Value, UpdateOptions)}, with default options. */
+    public <X extends Exception> Value update(Strategy strategy, UpdateFunction<X> fn, Value args) throws X {
+        return update(strategy, fn, args, null, UpdateOptions.DEFAULT);
+    }
+
+    /**
+     * Calls {@code fn} on every copy with that replica's components of the arguments.
+     *
+     * @param args a list or tuple; any other value is the only argument; null means none
+     * @param kwargs a dictionary; null means none
+     * @return the merged results; null if no call returned one
+     * @throws X the exception that the function threw
+     */
+    public <X extends Exception> Value update(Strategy strategy, UpdateFunction<X> fn, Value args, Value kwargs,
+            UpdateOptions options) throws X {
+        Objects.requireNonNull(options, "options");
+        return Calls.<X>valueOf(UpdateTarget.of(this, fn),
+                (uses, token, out) -> DistModule.dist_update(uses.of(strategy, "strategy"), uses.of(this), token,
+                                Value.arguments(uses, strategy, args), uses.ofNullable(kwargs),
+                                options.toNative(uses), out));
+    }
+
+    /** Same as {@link #update(Replica, UpdateFunction, Value, Value, UpdateOptions)}, with default options. */
+    public <X extends Exception> Value update(Replica replica, UpdateFunction<X> fn, Value args) throws X {
+        return update(replica, fn, args, null, UpdateOptions.DEFAULT);
+    }
+
+    /**
+     * Updates the variable from inside replicas, like {@link #update(Strategy, UpdateFunction, Value, Value,
+     * UpdateOptions)}. All replicas must call it together, and their arguments are merged. Returns the
+     * replica's component of the result.
+     *
+     * @throws X the exception that the function threw, on replica 0
+     */
+    public <X extends Exception> Value update(Replica replica, UpdateFunction<X> fn, Value args, Value kwargs,
+            UpdateOptions options) throws X {
+        Objects.requireNonNull(options, "options");
+        long handle = replica.active("dist_replica_update");
+        return Calls.<X>valueOf(UpdateTarget.of(this, fn),
+                (uses, token, out) -> DistModule.dist_replica_update(handle, uses.of(this), token,
+                                Value.arguments(uses, replica.strategy(), args), uses.ofNullable(kwargs),
+                                options.toNative(uses), out));
     }
 
     /**

@@ -3,7 +3,7 @@
 package org.libdist;
 
 /**
- * The version of a series that a replica's run sees; see {@link Replica#version}.
+ * The version of a series that a replica's run sees; see {@link Versions#get}.
  *
  * @param content the published object, which must not be used after the run
  * @param number its number

@@ -20,9 +20,18 @@ import org.libdist.internal.DistModule;
 public final class Versions<T> extends NativeObject {
     private final Consumer<? super T> release; // null: nothing is done
 
-    /** Creates an empty series. Contents that no run sees any more are left to the garbage collector. */
-    public Versions() {
-        this(create(), null);
+    private Versions(long handle, Consumer<? super T> release) {
+        super(new Series(handle));
+        this.release = release;
+    }
+
+    /**
+     * Creates an empty series. Contents that no run sees any more are left to the garbage collector.
+     *
+     * @param <T> the type of published objects
+     */
+    public static <T> Versions<T> create() {
+        return made(null);
     }
 
     /**
@@ -31,25 +40,16 @@ public final class Versions<T> extends NativeObject {
      * @param release releases a version that no run sees any more; called once for each, on the thread that
      *         stops using it last. It must not wait for a request or a version, and exceptions that it throws
      *         are ignored
+     * @param <T> the type of published objects
      */
-    public Versions(Consumer<? super T> release) {
-        this(createFor(Objects.requireNonNull(release, "release")), release);
+    public static <T> Versions<T> create(Consumer<? super T> release) {
+        return made(Objects.requireNonNull(release, "release"));
     }
 
-    private Versions(long handle, Consumer<? super T> release) {
-        super(new Series(handle));
-        this.release = release;
-    }
-
-    /** Checks the argument before the native object is created. */
-    private static long createFor(Consumer<?> release) {
-        return create();
-    }
-
-    private static long create() {
+    private static <T> Versions<T> made(Consumer<? super T> release) {
         long[] out = new long[1];
         DistModule.dist_versions_create(out);
-        return out[0];
+        return new Versions<>(out[0], release);
     }
 
     /**
@@ -162,13 +162,18 @@ public final class Versions<T> extends NativeObject {
         }
     }
 
-    /** Returns the version that a replica's run sees. */
+    /**
+     * Returns the version that a replica's run sees, which is the same until the run ends.
+     *
+     * @throws DistException FAILED_PRECONDITION no version has been published
+     */
     @SuppressWarnings("unchecked") // what publish() got
-    Version<T> seenBy(long replica) {
+    public Version<T> get(Replica replica) {
+        long handle = replica.active("replica_version");
         long[] token = new long[1];
         long[] number = new long[1];
         try (Uses uses = new Uses()) {
-            DistModule.dist_replica_version(replica, uses.of(this), token, number);
+            DistModule.dist_replica_version(handle, uses.of(this), token, number);
             return new Version<>(((Published<T>) Upcalls.target(token[0])).content, number[0]);
         }
     }

@@ -23,7 +23,7 @@ import java.util.Optional;
  * What is wrong is refused with Java's own kind of error, nothing is lost, and the strategy goes on to work.
  */
 final class BadInputTest {
-    private static final CollectiveOptions NONE = CollectiveOptions.NONE;
+    private static final CollectiveOptions NONE = CollectiveOptions.DEFAULT;
 
     private BadInputTest() {}
 
@@ -41,7 +41,7 @@ final class BadInputTest {
     /** They are as good as without limit, for every method that takes one. */
     private static void centuries() throws Exception {
         Duration centuries = Duration.ofSeconds(Long.MAX_VALUE);
-        List<Object> options = List.of(CollectiveOptions.NONE, CommunicationOptions.DEFAULT, CoordinatorOptions.DEFAULT,
+        List<Object> options = List.of(CollectiveOptions.DEFAULT, CommunicationOptions.DEFAULT, CoordinatorOptions.DEFAULT,
                 DevicesOptions.DEFAULT, PreemptionOptions.DEFAULT, ReformOptions.DEFAULT, RpcCallOptions.DEFAULT,
                 RpcClientOptions.DEFAULT, RunOptions.DEFAULT, ScheduleOptions.DEFAULT, ServerOptions.DEFAULT,
                 StrategyOptions.DEFAULT);
@@ -56,7 +56,7 @@ final class BadInputTest {
             }
         }
         equal(13, methods);
-        try (Strategy strategy = new Strategy(StrategyOptions.DEFAULT.replicas(2).timeout(centuries))) {
+        try (Strategy strategy = Strategy.create(StrategyOptions.DEFAULT.numReplicas(2).timeout(centuries))) {
             CommunicationOptions communication = CommunicationOptions.DEFAULT.timeout(centuries);
             equal(Optional.of(Durations.nanos(centuries, "")),
                     communication.merge(null).timeout().map(timeout -> timeout.toNanos()));
@@ -69,22 +69,22 @@ final class BadInputTest {
     /** C would read the part before it: refused, but for what functions throw, where it is shown. */
     private static void textsWithNul() {
         String bad = "CPU:0\0x";
-        Cancel cancel = new Cancel();
-        try (Strategy strategy = new Strategy(2)) {
+        Cancel cancel = Cancel.create();
+        try (Strategy strategy = Strategy.create(2)) {
             Tap.Test[] calls = {
                     () -> Dist.canonicalDevice(bad),
                     () -> Dist.hasFeature(bad),
                     () -> ReduceOp.fromName("SUM\0"),
-                    () -> new Strategy(StrategyOptions.DEFAULT.replicas(1).devices(List.of(bad))).close(),
-                    () -> new Strategy(StrategyOptions.DEFAULT.parameterDevice(bad)).close(),
-                    () -> CrossDevice.reductionToOneDevice(bad, null).close(),
+                    () -> Strategy.create(StrategyOptions.DEFAULT.numReplicas(1).devices(List.of(bad))).close(),
+                    () -> Strategy.create(StrategyOptions.DEFAULT.parameterDevice(bad)).close(),
+                    () -> CrossDevice.createReductionToOneDevice(bad, null).close(),
                     () -> strategy.destinationDevice(Destination.device(bad)),
-                    () -> strategy.writeMetrics(bad),
+                    () -> strategy.metricsText(bad),
                     () -> Metric.create(strategy, MetricKind.SUM, bad),
                     () -> Variable.create(strategy, bad, Tensors.scalar(1f)),
                     () -> Value.createText(strategy, bad),
                     () -> Value.createDict(strategy, Map.of(bad, Value.createNone(strategy))),
-                    () -> CollectiveOptions.tag(bad),
+                    () -> CollectiveOptions.DEFAULT.tag(bad),
                     () -> cancel.signal(bad),
             };
             for (Tap.Test call : calls) {
@@ -104,20 +104,22 @@ final class BadInputTest {
     }
 
     private static void nulls() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             Value value = Value.createNone(strategy);
             Variable variable = Variable.create(strategy, "w", Tensors.scalar(1f));
             Tap.Test[] calls = {
                     () -> strategy.run(null),
-                    () -> strategy.runValues(null, null),
+                    () -> strategy.run((RunFunction<RuntimeException>) null, RunOptions.DEFAULT),
+                    () -> strategy.run((ValuesFunction<RuntimeException>) null, null),
                     () -> strategy.reduce(null, value),
                     () -> strategy.reduce(ReduceOp.SUM, null),
                     () -> strategy.batchReduceTo(ReduceOp.SUM, null, null),
                     () -> strategy.batchReduceTo(ReduceOp.SUM, Arrays.asList((Value) null), null),
-                    () -> strategy.update(variable, null, null),
-                    () -> strategy.updateValues(null, (place, args, kwargs) -> null, null, null, false),
+                    () -> variable.update(strategy, null, null),
+                    () -> variable.update((Strategy) null, (place, args, kwargs) -> null, null),
+                    () -> variable.update(strategy, (place, args, kwargs) -> null, null, null, null),
                     () -> strategy.colocate(null),
-                    () -> new Strategy(null),
+                    () -> Strategy.create(null),
                     () -> StrategyOptions.DEFAULT.kind(null),
                     () -> Tensor.of((FloatBuffer) null),
                     () -> Tensor.of(null, ByteBuffer.allocateDirect(4), 4),
@@ -133,10 +135,10 @@ final class BadInputTest {
                     () -> Group.create(strategy, (int[]) null),
                     () -> Metric.create(strategy, null, "x"),
                     () -> Checkpoint.open(strategy, null),
-                    () -> CollectiveOptions.tag(null),
+                    () -> CollectiveOptions.DEFAULT.tag(null),
                     () -> Destination.of((Value) null),
                     () -> ReduceOp.fromName(null),
-                    () -> CrossDevice.host(null),
+                    () -> CrossDevice.fromFunctions(null),
             };
             for (int i = 0; i < calls.length; i++) {
                 int number = i;
@@ -153,7 +155,7 @@ final class BadInputTest {
                 thrown(NullPointerException.class, () -> replica.allReduce(ReduceOp.SUM, (Tensor) null));
                 thrown(NullPointerException.class, () -> replica.allReduce(ReduceOp.SUM, List.of(), null));
                 thrown(NullPointerException.class, () -> replica.mergeCall(null, null, null, NONE));
-                thrown(NullPointerException.class, () -> replica.read(null));
+                thrown(NullPointerException.class, () -> variable.read((Replica) null));
                 thrown(NullPointerException.class, () -> replica.async().allReduce(ReduceOp.SUM, null, NONE));
             });
             BindingTest.usable(strategy);
@@ -173,7 +175,7 @@ final class BadInputTest {
                 () -> Tensor.of(DirectBuffers.floats(3), Long.MAX_VALUE, Long.MAX_VALUE));
         thrown(IllegalArgumentException.class, () -> copyOf(new float[3], 2, 2));
         Tensor readOnly = Tensor.of(DirectBuffers.of(1f, 2f).asReadOnlyBuffer());
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             strategy.run(replica -> {
                 thrown(ReadOnlyBufferException.class, () -> replica.allReduce(ReduceOp.SUM, readOnly));
                 Tensor out = Tensor.zeros(DType.F32, 2);
@@ -195,14 +197,14 @@ final class BadInputTest {
     }
 
     private static void wrongTypes() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             Value text = Value.createText(strategy, "no number");
             equal(Status.INVALID_ARGUMENT, thrown(DistException.class, text::tensor).status());
             equal(Status.INVALID_ARGUMENT,
                     thrown(DistException.class, () -> strategy.reduce(ReduceOp.SUM, text)).status());
             equal(Status.INVALID_ARGUMENT,
                     thrown(DistException.class,
-                            () -> strategy.runValues(
+                            () -> strategy.run(
                                             (replica, args, kwargs) -> null, null, text, RunOptions.DEFAULT))
                             .status());
             Variable variable = Variable.create(strategy, "w", copyOf(new float[] {1, 2}));
@@ -210,7 +212,7 @@ final class BadInputTest {
             equal(Status.INVALID_ARGUMENT,
                     thrown(DistException.class, () -> variable.assign(strategy, Assign.SET, other)).status());
             equal(Status.FAILED_PRECONDITION, thrown(DistException.class, () -> {
-                try (Strategy stranger = new Strategy(1)) {
+                try (Strategy stranger = Strategy.create(1)) {
                     variable.assign(stranger, Assign.SET, other);
                 }
             }).status());
@@ -237,7 +239,7 @@ final class BadInputTest {
     }
 
     private static void afterClose() {
-        Strategy strategy = new Strategy(2);
+        Strategy strategy = Strategy.create(2);
         Value value = Value.createNone(strategy);
         Variable variable = Variable.create(strategy, "w", Tensors.scalar(1f));
         Dataset dataset = Dataset.fromTensors(
@@ -267,11 +269,11 @@ final class BadInputTest {
         refused(() -> Value.createNone(strategy));
         refused(strategy::explain);
         refused(() -> strategy.scope().close());
-        refused(() -> new Strategy(StrategyOptions.DEFAULT.crossDevice(crossDevice)));
+        refused(() -> Strategy.create(StrategyOptions.DEFAULT.crossDevice(crossDevice)));
     }
 
     private static void closeDuring() {
-        Strategy strategy = new Strategy(3);
+        Strategy strategy = Strategy.create(3);
         Variable variable = Variable.create(strategy, "w", copyOf(new float[1000]));
         Value shared = Value.createTensor(strategy, copyOf(new float[] {1}));
         strategy.run(replica -> {
@@ -294,7 +296,7 @@ final class BadInputTest {
     }
 
     private static void keptReplica() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             Replica[] kept = new Replica[2];
             Thread[] threads = new Thread[2];
             Throwable[] elsewhere = new Throwable[2];

@@ -20,7 +20,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 /** Batches: requests that an instance answers together, step by step. */
 final class BatchTest {
     private static final StrategyOptions SERVER =
-            StrategyOptions.DEFAULT.replicas(2).threads(ReplicaThreads.LIBRARY);
+            StrategyOptions.DEFAULT.numReplicas(2).threads(ReplicaThreads.LIBRARY);
 
     private BatchTest() {}
 
@@ -35,13 +35,13 @@ final class BatchTest {
         AtomicInteger wrong = new AtomicInteger();
         AtomicInteger answered = new AtomicInteger();
         BatcherOptions options = BatcherOptions.DEFAULT.maxItems(4).buckets(8, 64);
-        try (Strategy strategy = new Strategy(SERVER);
-                Batcher<AtomicInteger, Void> batcher = strategy.batcher((replica, batch) -> {
+        try (Strategy strategy = Strategy.create(SERVER);
+                Batcher<AtomicInteger, Void> batcher = Batcher.create(strategy, (replica, batch) -> {
                     boolean fits = batch.size() <= 4 && (batch.bucket() == 8 || batch.bucket() == 64);
                     wrong.addAndGet(fits && replica.strategy() != null && batch.state(0) == null ? 0 : 1);
                     for (int i = 0; i < batch.size(); i++) {
                         batch.check(i);
-                        batch.userData(i).incrementAndGet();
+                        batch.input(i).incrementAndGet();
                         answered.incrementAndGet();
                     }
                     thrown(IndexOutOfBoundsException.class, () -> batch.check(batch.size()));
@@ -73,10 +73,10 @@ final class BatchTest {
     private static void failures() throws Exception {
         IOException boom = new IOException("boom");
         IOException mine = new IOException("mine");
-        try (Strategy strategy = new Strategy(SERVER);
-                Batcher<String, Void> batcher = strategy.batcher((replica, batch) -> {
+        try (Strategy strategy = Strategy.create(SERVER);
+                Batcher<String, Void> batcher = Batcher.create(strategy, (replica, batch) -> {
                     for (int i = 0; i < batch.size(); i++) {
-                        switch (batch.userData(i)) {
+                        switch (batch.input(i)) {
                             case "well" -> batch.end(i);
                             case "mine" -> batch.end(i, mine);
                             default -> check(true);
@@ -93,11 +93,11 @@ final class BatchTest {
     private static void results() throws Exception {
         long tokens = Upcalls.lastToken();
         BatcherOptions options = BatcherOptions.DEFAULT.continuous(true).maxResults(2);
-        try (Strategy strategy = new Strategy(SERVER);
-                Batcher<Integer, String> batcher = strategy.batcher((replica, batch) -> {
+        try (Strategy strategy = Strategy.create(SERVER);
+                Batcher<Integer, String> batcher = Batcher.create(strategy, (replica, batch) -> {
                     for (int i = 0; i < batch.size(); i++) {
                         Integer before = batch.state(i, Integer.class);
-                        int left = (before == null ? batch.userData(i) : before) - 1;
+                        int left = (before == null ? batch.input(i) : before) - 1;
                         batch.setState(i, left);
                         batch.emit(i, "token " + left);
                         if (left == 0) {
@@ -130,8 +130,8 @@ final class BatchTest {
     private static void late() throws Exception {
         long tokens = Upcalls.lastToken();
         CountDownLatch release = new CountDownLatch(1);
-        Strategy strategy = new Strategy(SERVER);
-        try (Strategy other = new Strategy(SERVER)) {
+        Strategy strategy = Strategy.create(SERVER);
+        try (Strategy other = Strategy.create(SERVER)) {
             CountDownLatch go = new CountDownLatch(1);
             CountDownLatch inside = new CountDownLatch(1);
             Request<Boolean> request = other.submit(replica -> go.await(1, TimeUnit.HOURS), SubmitOptions.DEFAULT);
@@ -143,7 +143,7 @@ final class BatchTest {
                     throw new AssertionError(e);
                 }
             });
-            Batcher<Integer, String> batcher = strategy.batcher((replica, batch) -> {
+            Batcher<Integer, String> batcher = Batcher.create(strategy, (replica, batch) -> {
                 for (int i = 0; i < batch.size(); i++) {
                     batch.emit(i, "token");
                 }

@@ -69,7 +69,7 @@ public final class BindingTest {
     }
 
     static Strategy strategy(int replicas, boolean callerIsReplica) {
-        return new Strategy(StrategyOptions.DEFAULT.replicas(replicas).threads(
+        return Strategy.create(StrategyOptions.DEFAULT.numReplicas(replicas).threads(
                 callerIsReplica ? ReplicaThreads.CALLER : ReplicaThreads.LIBRARY));
     }
 
@@ -101,7 +101,7 @@ public final class BindingTest {
     }
 
     private static void allReduceOfEveryType() {
-        try (Strategy strategy = new Strategy(3)) {
+        try (Strategy strategy = Strategy.create(3)) {
             strategy.run(replica -> {
                 FloatBuffer floats = DirectBuffers.of(1.5f, replica.id());
                 replica.allReduce(ReduceOp.SUM, floats);
@@ -122,7 +122,7 @@ public final class BindingTest {
     private static void allReduceByEveryOperator() {
         Map<ReduceOp, Double> expected = Map.of(ReduceOp.SUM, 10.0, ReduceOp.MEAN, 2.5, ReduceOp.MIN, 1.0,
                 ReduceOp.MAX, 4.0, ReduceOp.PROD, 24.0);
-        try (Strategy strategy = new Strategy(4)) {
+        try (Strategy strategy = Strategy.create(4)) {
             for (ReduceOp op : expected.keySet()) {
                 strategy.run(replica -> {
                     DoubleBuffer data = DirectBuffers.of((double) (replica.id() + 1));
@@ -134,7 +134,7 @@ public final class BindingTest {
     }
 
     private static void partOfABuffer() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             strategy.run(replica -> {
                 FloatBuffer data = DirectBuffers.of(1f, 2f, 3f, 4f);
                 data.position(1).limit(3);
@@ -148,18 +148,18 @@ public final class BindingTest {
     }
 
     private static void emptyBuffers() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             strategy.run(replica -> {
                 replica.allReduce(ReduceOp.SUM, DirectBuffers.of(new float[0]));
-                replica.broadcast(0, DirectBuffers.of(new long[0]), CollectiveOptions.NONE);
+                replica.broadcast(0, DirectBuffers.of(new long[0]), CollectiveOptions.DEFAULT);
             });
         }
     }
 
     private static void broadcastAndBarrier() {
-        try (Strategy strategy = new Strategy(4)) {
+        try (Strategy strategy = Strategy.create(4)) {
             AtomicInteger arrived = new AtomicInteger();
-            CollectiveOptions start = CollectiveOptions.tag("start").timeout(Duration.ofMinutes(5));
+            CollectiveOptions start = CollectiveOptions.DEFAULT.tag("start").timeout(Duration.ofMinutes(5));
             strategy.run(replica -> {
                 int id = replica.id();
                 FloatBuffer floats = DirectBuffers.of((float) id);
@@ -219,7 +219,7 @@ public final class BindingTest {
     }
 
     private static void errorsInTheBody() {
-        try (Strategy strategy = new Strategy(3)) {
+        try (Strategy strategy = Strategy.create(3)) {
             for (int culprit = 0; culprit < 3; culprit++) {
                 int id = culprit;
                 thrown(StackOverflowError.class, () -> strategy.run(replica -> {
@@ -240,11 +240,11 @@ public final class BindingTest {
     }
 
     private static void reportHasFields() {
-        try (Strategy strategy = new Strategy(3)) {
+        try (Strategy strategy = Strategy.create(3)) {
             DistException report = thrown(DistException.class, () -> strategy.run(replica -> {
                 replica.barrier();
                 FloatBuffer data = DirectBuffers.of(new float[replica.id() == 1 ? 5 : 4]);
-                replica.allReduce(ReduceOp.SUM, data, CollectiveOptions.tag("ünï\uD83D\uDCA5"));
+                replica.allReduce(ReduceOp.SUM, data, CollectiveOptions.DEFAULT.tag("ünï\uD83D\uDCA5"));
             }));
             equal(Status.INVALID_ARGUMENT, report.status());
             equal(1, report.replica());
@@ -259,7 +259,7 @@ public final class BindingTest {
     }
 
     private static void cancelEndsACollective() {
-        try (Strategy strategy = new Strategy(3)) {
+        try (Strategy strategy = Strategy.create(3)) {
             CountDownLatch ended = new CountDownLatch(2);
             DistException e = thrown(DistException.class, () -> strategy.run(replica -> {
                 if (replica.id() == 0) {
@@ -279,7 +279,7 @@ public final class BindingTest {
     }
 
     private static void timeoutOfOneCollective() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             CountDownLatch reported = new CountDownLatch(1);
             DistException e = thrown(DistException.class, () -> strategy.run(replica -> {
                 if (replica.id() == 0) {
@@ -287,7 +287,7 @@ public final class BindingTest {
                     return;
                 }
                 try {
-                    replica.barrier(CollectiveOptions.NONE.timeout(Duration.ofMillis(1)));
+                    replica.barrier(CollectiveOptions.DEFAULT.timeout(Duration.ofMillis(1)));
                 } finally {
                     reported.countDown();
                 }
@@ -300,7 +300,7 @@ public final class BindingTest {
     private static void badBuffers() {
         ByteOrder foreign = ByteOrder.nativeOrder() == ByteOrder.BIG_ENDIAN ? ByteOrder.LITTLE_ENDIAN
                                                                             : ByteOrder.BIG_ENDIAN;
-        try (Strategy strategy = new Strategy(1)) {
+        try (Strategy strategy = Strategy.create(1)) {
             strategy.run(replica -> {
                 thrown(IllegalArgumentException.class,
                         () -> replica.allReduce(ReduceOp.SUM, FloatBuffer.allocate(4)));
@@ -318,13 +318,13 @@ public final class BindingTest {
     }
 
     private static void misuse() {
-        DistException negative = thrown(DistException.class, () -> new Strategy(-1));
+        DistException negative = thrown(DistException.class, () -> Strategy.create(-1));
         equal(Status.INVALID_ARGUMENT, negative.status());
         check(!negative.getMessage().isEmpty());
-        DistException tooMany = thrown(DistException.class, () -> new Strategy(Integer.MAX_VALUE));
+        DistException tooMany = thrown(DistException.class, () -> Strategy.create(Integer.MAX_VALUE));
         equal(Status.RESOURCE_EXHAUSTED, tooMany.status());
         check(tooMany.getMessage().contains("threads"), tooMany);
-        Strategy strategy = new Strategy(2);
+        Strategy strategy = Strategy.create(2);
         Replica[] kept = new Replica[1];
         strategy.run(replica -> {
             kept[0] = replica;
@@ -355,7 +355,7 @@ public final class BindingTest {
     }
 
     private static void garbageCollection() {
-        try (Strategy strategy = new Strategy(4)) {
+        try (Strategy strategy = Strategy.create(4)) {
             strategy.run(replica -> {
                 for (int i = 0; i < 200; i++) {
                     FloatBuffer data = DirectBuffers.of(new float[256]);

@@ -58,7 +58,7 @@ final class BudgetTest {
     }
 
     private static StrategyOptions replicas(int replicas) {
-        return StrategyOptions.DEFAULT.replicas(replicas);
+        return StrategyOptions.DEFAULT.numReplicas(replicas);
     }
 
     private static void one(ExecutorService pool) throws Exception {
@@ -66,9 +66,9 @@ final class BudgetTest {
         AtomicInteger most = new AtomicInteger();
         AtomicInteger runs = new AtomicInteger();
         List<Strategy> strategies = new ArrayList<>();
-        try (Budget budget = new Budget(1)) { // the strategies keep it
-            strategies.add(new Strategy(replicas(1).budget(budget)));
-            strategies.add(new Strategy(replicas(1).budget(budget)));
+        try (Budget budget = Budget.create(1)) { // the strategies keep it
+            strategies.add(Strategy.create(replicas(1).budget(budget)));
+            strategies.add(Strategy.create(replicas(1).budget(budget)));
         }
         List<Future<?>> callers = new ArrayList<>();
         for (Strategy strategy : strategies) {
@@ -94,8 +94,8 @@ final class BudgetTest {
     private static void deadline(ExecutorService pool) throws Exception {
         CountDownLatch inside = new CountDownLatch(1);
         CountDownLatch over = new CountDownLatch(1);
-        try (Budget budget = new Budget(1); Strategy first = new Strategy(replicas(1).budget(budget));
-                Strategy second = new Strategy(replicas(1).budget(budget))) {
+        try (Budget budget = Budget.create(1); Strategy first = Strategy.create(replicas(1).budget(budget));
+                Strategy second = Strategy.create(replicas(1).budget(budget))) {
             Future<?> holder = pool.submit(() -> {
                 first.run(replica -> {
                     inside.countDown();
@@ -117,13 +117,13 @@ final class BudgetTest {
     private static void wrongBudgets() {
         for (int threads : new int[] {0, -1, 65537}) {
             equal(Status.INVALID_ARGUMENT,
-                    thrown(DistException.class, () -> new Budget(threads)).status());
+                    thrown(DistException.class, () -> Budget.create(threads)).status());
         }
-        Budget budget = new Budget(1);
+        Budget budget = Budget.create(1);
         budget.close();
         budget.close();
         equal(Status.FAILED_PRECONDITION,
-                thrown(DistException.class, () -> new Strategy(replicas(1).budget(budget))).status());
+                thrown(DistException.class, () -> Strategy.create(replicas(1).budget(budget))).status());
     }
 
     /** Each index of a loop once, on each replica. */
@@ -150,14 +150,14 @@ final class BudgetTest {
     }
 
     private static void shared(ExecutorService pool) {
-        try (Strategy strategy = new Strategy(replicas(2).loopExecutor(pool, 3))) {
+        try (Strategy strategy = Strategy.create(replicas(2).loopExecutor(pool, 3))) {
             for (int i = 0; i < 20; i++) {
                 loop(strategy);
             }
         }
         CyclicBarrier both = new CyclicBarrier(2);
         AtomicInteger helped = new AtomicInteger();
-        try (Strategy strategy = new Strategy(replicas(1).loopExecutor(pool, 1))) {
+        try (Strategy strategy = Strategy.create(replicas(1).loopExecutor(pool, 1))) {
             strategy.run(replica -> replica.parallelFor(0, 2, 1, (begin, end) -> {
                 if (Thread.currentThread().getName().startsWith("pool-")) {
                     helped.incrementAndGet();
@@ -170,7 +170,7 @@ final class BudgetTest {
 
     private static void failure(ExecutorService pool) {
         CyclicBarrier both = new CyclicBarrier(2);
-        try (Strategy strategy = new Strategy(replicas(1).loopExecutor(pool, 1))) {
+        try (Strategy strategy = Strategy.create(replicas(1).loopExecutor(pool, 1))) {
             ArithmeticException thrown = thrown(ArithmeticException.class,
                     () -> strategy.run(replica -> replica.parallelFor(0, 2, 1, (begin, end) -> {
                         meet(both);
@@ -198,7 +198,7 @@ final class BudgetTest {
                 });
         for (Executor executor : executors) {
             AtomicInteger asked = new AtomicInteger();
-            try (Strategy strategy = new Strategy(replicas(2).loopExecutor(task -> {
+            try (Strategy strategy = Strategy.create(replicas(2).loopExecutor(task -> {
                 asked.incrementAndGet();
                 executor.execute(task);
             }, 5))) {
@@ -208,7 +208,7 @@ final class BudgetTest {
         }
         check(!kept.isEmpty());
         kept.forEach(Runnable::run);
-        try (Strategy strategy = new Strategy(replicas(2).loopExecutor(pool, 5))) {
+        try (Strategy strategy = Strategy.create(replicas(2).loopExecutor(pool, 5))) {
             pool.shutdown();
             loop(strategy);
         }
@@ -217,7 +217,7 @@ final class BudgetTest {
     private static void late() {
         Queue<Runnable> kept = new ConcurrentLinkedQueue<>();
         long before = Upcalls.lastToken();
-        try (Strategy strategy = new Strategy(replicas(2).loopExecutor(kept::add, 2))) {
+        try (Strategy strategy = Strategy.create(replicas(2).loopExecutor(kept::add, 2))) {
             loop(strategy);
         }
         equal(0, Upcalls.sizeSince(before));
@@ -229,7 +229,7 @@ final class BudgetTest {
         for (int threads : new int[] {0, -1, 65536}) {
             equal(Status.INVALID_ARGUMENT,
                     thrown(DistException.class,
-                            () -> new Strategy(replicas(1).loopExecutor(Runnable::run, threads)))
+                            () -> Strategy.create(replicas(1).loopExecutor(Runnable::run, threads)))
                             .status());
         }
         thrown(NullPointerException.class, () -> StrategyOptions.DEFAULT.loopExecutor(null, 1));
@@ -237,7 +237,7 @@ final class BudgetTest {
 
     private static void helped() {
         try (Strategy strategy =
-                        new Strategy(replicas(1).threads(ReplicaThreads.HOST).helperThreads(true))) {
+                        Strategy.create(replicas(1).threads(ReplicaThreads.HOST).helperThreads(true))) {
             strategy.enter(0, replica -> {
                 AtomicInteger sum = new AtomicInteger();
                 replica.parallelFor(0, LENGTH, 64, (begin, end) -> sum.addAndGet((int) (end - begin)));

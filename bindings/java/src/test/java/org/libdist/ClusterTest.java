@@ -22,7 +22,7 @@ import java.util.stream.Stream;
 final class ClusterTest {
     private static final String JSON = "{\"worker\":[\"a:1\",\"b:2\"],\"ps\":{\"3\":\"c:4\"}}";
     private static final OptionalInt NO_TASK = OptionalInt.empty();
-    private static final ClusterResolverOptions NONE = ClusterResolverOptions.NONE;
+    private static final ClusterResolverOptions NONE = ClusterResolverOptions.DEFAULT;
 
     private ClusterTest() {}
 
@@ -41,7 +41,7 @@ final class ClusterTest {
     }
 
     private static ClusterSpec twoJobs() {
-        return ClusterSpec.of(List.of(new ClusterJob("worker", List.of("a:1", "b:2")),
+        return ClusterSpec.create(List.of(new ClusterJob("worker", List.of("a:1", "b:2")),
                 new ClusterJob("ps", List.of("c:4"), List.of(3))));
     }
 
@@ -59,7 +59,7 @@ final class ClusterTest {
 
     private static void specs() {
         ClusterSpec given = twoJobs();
-        ClusterSpec again = ClusterSpec.fromJson(given.json());
+        ClusterSpec again = ClusterSpec.fromJson(given.toJson());
         for (ClusterSpec spec : List.of(given, again)) {
             equal(List.of("worker", "ps"), spec.jobs());
             equal(2, spec.numTasks("worker"));
@@ -71,42 +71,42 @@ final class ClusterTest {
         Map<String, List<String>> jobs = new LinkedHashMap<>();
         jobs.put("worker", List.of("x:1"));
         jobs.put("", List.of());
-        ClusterSpec other = ClusterSpec.of(jobs);
+        ClusterSpec other = ClusterSpec.create(jobs);
         equal(0, other.numTasks(""));
         check(given.isSame(again) && !given.isSame(other), given, again, other);
         equal("{\"worker\":[\"x:1\",\"y:1\"],\"\":{}}",
-                ClusterSpec.union(List.of(other, ClusterSpec.of(Map.of("worker", List.of("y:1"))))).json());
-        equal("{}", ClusterSpec.of(Map.of()).json());
+                ClusterSpec.fromSpecs(List.of(other, ClusterSpec.create(Map.of("worker", List.of("y:1"))))).toJson());
+        equal("{}", ClusterSpec.create(Map.of()).toJson());
         again.close();
         again.close();
         closed(again::jobs);
         closed(() -> given.isSame(again));
-        closed(() -> ClusterSpec.union(List.of(again)));
+        closed(() -> ClusterSpec.fromSpecs(List.of(again)));
         equal("a closed cluster spec", again.toString());
     }
 
     private static void rules() {
-        ClusterSpec spec = ClusterSpec.of(Map.of(
+        ClusterSpec spec = ClusterSpec.create(Map.of(
                 "chief", List.of("a:1"), "worker", List.of("b:1", "c:1"), "ps", List.of("d:1")));
         spec.validate("worker", task(1));
         check(spec.isChief("chief", task(0)) && !spec.isChief("worker", task(0)), spec);
         equal("/job:chief/replica:0/task:0", spec.collectiveLeader("worker", task(1)));
         equal("/job:ps/replica:0/task:0", spec.coordinationLeader());
-        equal(3, spec.workerCount("worker"));
+        equal(3, spec.numWorkers("worker"));
         equal(2, spec.idInCluster("worker", task(1)));
         check(spec.shouldSaveCheckpoint("chief", task(0)) && !spec.shouldSaveSummary("worker", task(1)), spec);
         check(spec.shouldEvaluate("chief", task(0)), spec);
-        check(ClusterSpec.of(Map.of()).shouldSaveCheckpoint(null, NO_TASK));
+        check(ClusterSpec.create(Map.of()).shouldSaveCheckpoint(null, NO_TASK));
         refused(() -> spec.validate("gopher", task(0)));
         refused(() -> spec.validate("worker", task(2)));
         refused(() -> spec.validate("worker", NO_TASK));
-        refused(() -> spec.workerCount(null));
+        refused(() -> spec.numWorkers(null));
         thrown(IllegalArgumentException.class, () -> spec.validate("worker\0", task(0)));
         thrown(NullPointerException.class, () -> spec.validate("worker", null));
     }
 
     private static ClusterSpec one(String name, String address) {
-        return ClusterSpec.of(List.of(new ClusterJob(name, List.of(address))));
+        return ClusterSpec.create(List.of(new ClusterJob(name, List.of(address))));
     }
 
     private static void badSpecs() {
@@ -114,19 +114,19 @@ final class ClusterTest {
         refused(() -> one("x".repeat(128), "a:1"));
         refused(() -> one("worker", "a".repeat(512)));
         refused(()
-                        -> ClusterSpec.of(IntStream.range(0, 65)
+                        -> ClusterSpec.create(IntStream.range(0, 65)
                                                   .mapToObj(i -> new ClusterJob("job" + i, List.of()))
                                                   .toList()));
         refused(()
-                        -> ClusterSpec.of(List.of(new ClusterJob(
+                        -> ClusterSpec.create(List.of(new ClusterJob(
                                 "worker", Stream.generate(() -> "a:1").limit(65537).toList()))));
         refused(()
-                        -> ClusterSpec.of(List.of(
+                        -> ClusterSpec.create(List.of(
                                 new ClusterJob("worker", List.of("a:1"), List.of(Integer.MIN_VALUE)))));
         thrown(IllegalArgumentException.class, () -> one("worker", "a\0:1"));
         thrown(IllegalArgumentException.class, () -> one("wor\0ker", "a:1"));
         thrown(IllegalArgumentException.class, () -> new ClusterJob("w", List.of("a:1"), List.of(0, 1)));
-        thrown(NullPointerException.class, () -> ClusterSpec.of(Arrays.asList((ClusterJob) null)));
+        thrown(NullPointerException.class, () -> ClusterSpec.create(Arrays.asList((ClusterJob) null)));
         thrown(NullPointerException.class, () -> new ClusterJob("w", Arrays.asList((String) null)));
         for (String text : List.of("", "{", "[]", "{\"worker\": \"a:1\"}", "{\"worker\": [5]}",
                      " ".repeat(1 << 20) + "{}", "[".repeat(1 << 19))) {
@@ -136,16 +136,16 @@ final class ClusterTest {
         ClusterSpec spec = twoJobs();
         check(thrown(DistException.class, () -> spec.taskIndices("nobody")).getMessage().contains("nobody"));
         refused(() -> spec.taskAddress("worker", 2));
-        check(thrown(DistException.class, () -> ClusterSpec.union(List.of()))
+        check(thrown(DistException.class, () -> ClusterSpec.fromSpecs(List.of()))
                         .getMessage()
-                        .contains("ClusterSpec.union"));
-        thrown(NullPointerException.class, () -> ClusterSpec.union(Arrays.asList(spec, null)));
+                        .contains("ClusterSpec.fromSpecs"));
+        thrown(NullPointerException.class, () -> ClusterSpec.fromSpecs(Arrays.asList(spec, null)));
     }
 
     private static void simple() {
-        ClusterResolver resolver = ClusterResolver.simple(twoJobs(),
+        ClusterResolver resolver = ClusterResolver.fromSpec(twoJobs(),
                 NONE.taskType("worker").taskId(1).numAccelerators(2).rpcLayer("grpc").sessionAddress("s:9"));
-        equal(JSON, resolver.spec().json());
+        equal(JSON, resolver.spec().toJson());
         equal(Optional.of("worker"), resolver.taskType());
         equal(task(1), resolver.taskId());
         equal(Optional.of("grpc"), resolver.rpcLayer());
@@ -157,79 +157,79 @@ final class ClusterTest {
         check(resolver.explain().contains("worker"), resolver.explain());
         refused(() -> resolver.master("worker", task(5), null));
         thrown(IllegalArgumentException.class, () -> resolver.master("worker", task(0), "g\0"));
-        ClusterResolver unknown = ClusterResolver.simple(twoJobs());
+        ClusterResolver unknown = ClusterResolver.fromSpec(twoJobs());
         equal(Optional.empty(), unknown.taskType());
         equal(NO_TASK, unknown.taskId());
         equal(Optional.empty(), unknown.rpcLayer());
-        refused(() -> ClusterResolver.simple(twoJobs(), NONE.numAccelerators(-1)));
-        refused(() -> ClusterResolver.simple(twoJobs(), NONE.environment("a\nb")));
-        refused(() -> ClusterResolver.simple(twoJobs(), NONE.rpcLayer("x".repeat(1 << 20))));
+        refused(() -> ClusterResolver.fromSpec(twoJobs(), NONE.numAccelerators(-1)));
+        refused(() -> ClusterResolver.fromSpec(twoJobs(), NONE.environment("a\nb")));
+        refused(() -> ClusterResolver.fromSpec(twoJobs(), NONE.rpcLayer("x".repeat(1 << 20))));
         for (ClusterResolverOptions wrong : List.of(NONE.taskType("\0"), NONE.rpcLayer("\0"),
                      NONE.environment("\0"), NONE.sessionAddress("\0"), NONE.tfConfig("{}\0"))) {
-            thrown(IllegalArgumentException.class, () -> ClusterResolver.simple(twoJobs(), wrong));
+            thrown(IllegalArgumentException.class, () -> ClusterResolver.fromSpec(twoJobs(), wrong));
         }
         unknown.close();
         unknown.close();
         closed(unknown::spec);
-        closed(() -> ClusterResolver.union(List.of(unknown)));
-        closed(() -> new Strategy(StrategyOptions.DEFAULT.replicas(1).clusterResolver(unknown)).close());
+        closed(() -> ClusterResolver.fromResolvers(List.of(unknown)));
+        closed(() -> Strategy.create(StrategyOptions.DEFAULT.numReplicas(1).clusterResolver(unknown)).close());
     }
 
     private static void found() {
-        ClusterResolver config = ClusterResolver.tfConfig(NONE.tfConfig(
+        ClusterResolver config = ClusterResolver.fromTfConfig(NONE.tfConfig(
                 "{\"cluster\": {\"worker\": [\"a:1\", \"b:2\"]}, \"task\": {\"type\": \"worker\", \"index\": \"1\"}}"));
         equal(task(1), config.taskId());
         equal("b:2", config.master());
         equal(Optional.empty(), config.environment());
-        refused(ClusterResolver.tfConfig(NONE.tfConfig("{"))::spec);
+        refused(ClusterResolver.fromTfConfig(NONE.tfConfig("{"))::spec);
 
         ClusterResolver slurm =
-                ClusterResolver.slurm(SlurmOptions.NONE.rank(3).numTasks(4).hostList("n[1-2]").tasksPerNode("2(x2)").gpusPerHost(2), NONE);
-        equal("{\"worker\":[\"n1:8888\",\"n1:8889\",\"n2:8888\",\"n2:8889\"]}", slurm.spec().json());
+                ClusterResolver.fromSlurm(SlurmOptions.DEFAULT.rank(3).numTasks(4).hostList("n[1-2]").tasksPerNode("2(x2)").gpusPerHost(2), NONE);
+        equal("{\"worker\":[\"n1:8888\",\"n1:8889\",\"n2:8888\",\"n2:8889\"]}", slurm.spec().toJson());
         equal(task(3), slurm.taskId());
         equal("1", slurm.gpuIds());
         Map<String, Integer> jobs = new LinkedHashMap<>(Map.of("chief", 1));
         jobs.put("worker", 1);
-        SlurmOptions step = SlurmOptions.NONE.rank(1).hostList("n1,n2").tasksOnEachHost(1).portBase(7);
+        SlurmOptions step = SlurmOptions.DEFAULT.rank(1).hostList("n1,n2").tasksOnEachHost(1).portBase(7);
         equal("{\"chief\":[\"n1:7\"],\"worker\":[\"n2:7\"]}",
-                ClusterResolver.slurm(step.jobs(jobs), NONE).spec().json());
-        refused(() -> ClusterResolver.slurm(step.jobs(Map.of("worker", -1)), NONE));
-        refused(() -> ClusterResolver.slurm(step.hostList("n["), NONE));
-        refused(() -> ClusterResolver.slurm(step.portBase(65536), NONE));
-        thrown(IllegalArgumentException.class, () -> ClusterResolver.slurm(step.hostList("n\0"), NONE));
+                ClusterResolver.fromSlurm(step.jobs(jobs), NONE).spec().toJson());
+        refused(() -> ClusterResolver.fromSlurm(step.jobs(Map.of("worker", -1)), NONE));
+        refused(() -> ClusterResolver.fromSlurm(step.hostList("n["), NONE));
+        refused(() -> ClusterResolver.fromSlurm(step.portBase(65536), NONE));
+        thrown(IllegalArgumentException.class, () -> ClusterResolver.fromSlurm(step.hostList("n\0"), NONE));
         thrown(IllegalArgumentException.class,
-                () -> ClusterResolver.slurm(step.jobs(Map.of("w\0", 2)), NONE));
+                () -> ClusterResolver.fromSlurm(step.jobs(Map.of("w\0", 2)), NONE));
         equal(List.of("n01", "n02", "n03", "n7", "m1"), ClusterResolver.slurmHosts("n[01-03,7],m1"));
         equal("[2, 2, 2, 1]", Arrays.toString(ClusterResolver.slurmTasksPerNode("2(x3),1")));
         refused(() -> ClusterResolver.slurmHosts("n[1-99999999]"));
         refused(() -> ClusterResolver.slurmTasksPerNode("1(x99999999)"));
 
-        KubernetesOptions pods = KubernetesOptions.NONE.hostName("t-1").numWorkers(2);
+        KubernetesOptions pods = KubernetesOptions.DEFAULT.hostName("t-1").numWorkers(2);
         ClusterResolver kubernetes =
-                ClusterResolver.kubernetes(pods.service("s").namespace("ns").domain("d").port(5), NONE);
-        equal("{\"worker\":[\"t-0.s.ns.svc.d:5\",\"t-1.s.ns.svc.d:5\"]}", kubernetes.spec().json());
+                ClusterResolver.fromKubernetes(pods.service("s").namespace("ns").domain("d").port(5), NONE);
+        equal("{\"worker\":[\"t-0.s.ns.svc.d:5\",\"t-1.s.ns.svc.d:5\"]}", kubernetes.spec().toJson());
         equal("grpc://t-1.s.ns.svc.d:5", kubernetes.master());
-        equal(task(1), ClusterResolver.kubernetes(pods.firstIndex(1).index(2), NONE).taskId());
-        refused(() -> ClusterResolver.kubernetes(pods.hostName("t"), NONE));
-        refused(() -> ClusterResolver.kubernetes(pods.domain("d"), NONE));
+        equal(task(1), ClusterResolver.fromKubernetes(pods.firstIndex(1).index(2), NONE).taskId());
+        refused(() -> ClusterResolver.fromKubernetes(pods.hostName("t"), NONE));
+        refused(() -> ClusterResolver.fromKubernetes(pods.domain("d"), NONE));
         thrown(IllegalArgumentException.class,
-                () -> ClusterResolver.kubernetes(pods.hostName("t-0\0"), NONE));
+                () -> ClusterResolver.fromKubernetes(pods.hostName("t-0\0"), NONE));
 
-        RendezvousOptions alone = RendezvousOptions.NONE.rank(0).size(1);
-        equal(task(0), ClusterResolver.rendezvous(alone, NONE).taskId());
-        refused(() -> ClusterResolver.rendezvous(alone.rank(1), NONE));
-        refused(() -> ClusterResolver.rendezvous(alone.size(2).address("nonsense"), NONE));
-        refused(() -> ClusterResolver.rendezvous(alone.jobName("two\nlines"), NONE));
-        thrown(IllegalArgumentException.class, () -> ClusterResolver.rendezvous(alone.jobName("a\0"), NONE));
+        RendezvousOptions alone = RendezvousOptions.DEFAULT.rank(0).size(1);
+        equal(task(0), ClusterResolver.fromRendezvous(alone, NONE).taskId());
+        refused(() -> ClusterResolver.fromRendezvous(alone.rank(1), NONE));
+        refused(() -> ClusterResolver.fromRendezvous(alone.size(2).address("nonsense"), NONE));
+        refused(() -> ClusterResolver.fromRendezvous(alone.jobName("two\nlines"), NONE));
+        thrown(IllegalArgumentException.class, () -> ClusterResolver.fromRendezvous(alone.jobName("a\0"), NONE));
 
-        ClusterResolver union = ClusterResolver.union(List.of(slurm, kubernetes));
+        ClusterResolver union = ClusterResolver.fromResolvers(List.of(slurm, kubernetes));
         slurm.close();
         kubernetes.close();
         equal(6, union.spec().numTasks("worker"));
         equal(task(3), union.taskId());
-        equal(task(1), ClusterResolver.union(List.of(union), NONE.taskId(1)).taskId());
-        refused(() -> ClusterResolver.union(List.of()));
-        thrown(NullPointerException.class, () -> ClusterResolver.union(Arrays.asList(union, null)));
+        equal(task(1), ClusterResolver.fromResolvers(List.of(union), NONE.taskId(1)).taskId());
+        refused(() -> ClusterResolver.fromResolvers(List.of()));
+        thrown(NullPointerException.class, () -> ClusterResolver.fromResolvers(Arrays.asList(union, null)));
     }
 
     /** All is answered. */
@@ -266,9 +266,9 @@ final class ClusterTest {
     }
 
     private static void own() {
-        ClusterResolver resolver = ClusterResolver.host(new Own());
-        for (ClusterResolver each : List.of(resolver, ClusterResolver.union(List.of(resolver)))) {
-            equal(JSON, each.spec().json());
+        ClusterResolver resolver = ClusterResolver.fromFunctions(new Own());
+        for (ClusterResolver each : List.of(resolver, ClusterResolver.fromResolvers(List.of(resolver)))) {
+            equal(JSON, each.spec().toJson());
             equal(Optional.of("worker"), each.taskType());
             equal(task(1), each.taskId());
             equal(7, each.numAccelerators("ps", task(3)));
@@ -277,8 +277,8 @@ final class ClusterTest {
         equal(Optional.empty(), resolver.environment());
         equal("ps/OptionalInt[3]/x", resolver.master("ps", task(3), "x"));
         equal("ps/OptionalInt[3]/", resolver.master("ps", task(3), ""));
-        equal(Optional.of("chief"), ClusterResolver.host(new Own(), NONE.taskType("chief")).taskType());
-        ClusterResolver only = ClusterResolver.host(ClusterTest::twoJobs);
+        equal(Optional.of("chief"), ClusterResolver.fromFunctions(new Own(), NONE.taskType("chief")).taskType());
+        ClusterResolver only = ClusterResolver.fromFunctions(ClusterTest::twoJobs);
         equal(NO_TASK, only.taskId());
         equal("b:2", only.master("worker", task(1), null));
         equal(0, only.numAccelerators());
@@ -324,7 +324,7 @@ final class ClusterTest {
                 throw new DistException(Status.UNAVAILABLE, "not yet");
             }
         };
-        ClusterResolver resolver = ClusterResolver.union(List.of(ClusterResolver.host(functions)));
+        ClusterResolver resolver = ClusterResolver.fromResolvers(List.of(ClusterResolver.fromFunctions(functions)));
         check(thrown(IOException.class, resolver::spec) == mine);
         specs.remove(0);
         thrown(NullPointerException.class, resolver::spec);
@@ -339,7 +339,7 @@ final class ClusterTest {
     }
 
     private static void severalAsk() throws Exception {
-        ClusterResolver resolver = ClusterResolver.host(new Own() {
+        ClusterResolver resolver = ClusterResolver.fromFunctions(new Own() {
             @Override
             public OptionalInt taskId() {
                 throw new IllegalStateException(Thread.currentThread().getName());
@@ -361,12 +361,12 @@ final class ClusterTest {
     }
 
     private static void ofStrategy() {
-        ClusterResolver resolver = ClusterResolver.host(new Own());
-        Strategy strategy = new Strategy(StrategyOptions.DEFAULT.replicas(2).clusterResolver(resolver));
+        ClusterResolver resolver = ClusterResolver.fromFunctions(new Own());
+        Strategy strategy = Strategy.create(StrategyOptions.DEFAULT.numReplicas(2).clusterResolver(resolver));
         resolver.close();
         ClusterResolver borrowed = strategy.clusterResolver().orElseThrow();
         equal(task(1), borrowed.taskId());
-        ClusterResolver union = ClusterResolver.union(List.of(borrowed));
+        ClusterResolver union = ClusterResolver.fromResolvers(List.of(borrowed));
         borrowed.close(); // the strategy's
         equal(task(1), borrowed.taskId());
         strategy.close();
@@ -376,13 +376,13 @@ final class ClusterTest {
 
     private static void ends() {
         long before = Upcalls.lastToken();
-        ClusterResolver resolver = ClusterResolver.host(new Own());
-        Strategy strategy = new Strategy(StrategyOptions.DEFAULT.replicas(1).clusterResolver(resolver));
+        ClusterResolver resolver = ClusterResolver.fromFunctions(new Own());
+        Strategy strategy = Strategy.create(StrategyOptions.DEFAULT.numReplicas(1).clusterResolver(resolver));
         resolver.close();
         check(Upcalls.sizeSince(before) > 0, before);
         strategy.close();
         equal(0, Upcalls.sizeSince(before));
-        refused(() -> ClusterResolver.host(new Own(), NONE.numAccelerators(-1)));
+        refused(() -> ClusterResolver.fromFunctions(new Own(), NONE.numAccelerators(-1)));
         equal(0, Upcalls.sizeSince(before));
     }
 

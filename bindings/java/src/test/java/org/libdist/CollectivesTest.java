@@ -19,7 +19,7 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** Every collective on lists of tensors: blocking, under way, planned; groups and options. */
 final class CollectivesTest {
-    private static final CollectiveOptions NONE = CollectiveOptions.NONE;
+    private static final CollectiveOptions NONE = CollectiveOptions.DEFAULT;
 
     private CollectivesTest() {}
 
@@ -41,14 +41,14 @@ final class CollectivesTest {
     /** Complex products: pairs that no piece may cut. */
     private static void wideElements() {
         CollectiveOptions product =
-                CollectiveOptions.NONE.elementBytes(2 * Float.BYTES).reducer((acc, in) -> {
+                CollectiveOptions.DEFAULT.elementBytes(2 * Float.BYTES).reducer((acc, in) -> {
                     for (int i = 0; i < acc.size(); i += 2) {
                         double real = acc.get(i) * in.get(i) - acc.get(i + 1) * in.get(i + 1);
                         acc.set(i + 1, acc.get(i) * in.get(i + 1) + acc.get(i + 1) * in.get(i));
                         acc.set(i, real);
                     }
                 });
-        try (Strategy strategy = new Strategy(3)) {
+        try (Strategy strategy = Strategy.create(3)) {
             strategy.run(replica -> {
                 Tensor numbers = Tensors.copyOf(new float[] {2, 0, 1, 1});
                 replica.allReduce(ReduceOp.USER, List.of(numbers), product);
@@ -63,7 +63,7 @@ final class CollectivesTest {
     }
 
     private static void lists() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             strategy.run(replica -> {
                 int id = replica.id();
                 Tensor first = copyOf(new float[] {1 + id, 2, 3, 4}, 2, 2).strided(1, 2); // transposed
@@ -82,7 +82,7 @@ final class CollectivesTest {
     }
 
     private static void everyCollective() {
-        try (Strategy strategy = new Strategy(3)) {
+        try (Strategy strategy = Strategy.create(3)) {
             strategy.run(replica -> {
                 int id = replica.id();
                 List<Tensor> mine = List.of(copyOf(new float[] {id, id + 1, id + 2}));
@@ -118,7 +118,7 @@ final class CollectivesTest {
     }
 
     private static void weighted() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             strategy.run(replica -> {
                 int id = replica.id();
                 Tensor value = copyOf(new double[] {id == 0 ? 1 : 4});
@@ -140,7 +140,7 @@ final class CollectivesTest {
         float[] numbers = {1e8f, 1, -1e8f, 1, 1};
         Map<Numerics, Float> sums = Map.of(Numerics.ORDERED, 2f, Numerics.REPRODUCIBLE, 3f, Numerics.TREE, 1f);
         for (Numerics numerics : Numerics.values()) {
-            try (Strategy strategy = new Strategy(StrategyOptions.DEFAULT.replicas(numbers.length).numerics(numerics))) {
+            try (Strategy strategy = Strategy.create(StrategyOptions.DEFAULT.numReplicas(numbers.length).numerics(numerics))) {
                 strategy.run(replica -> {
                     Tensor sum = copyOf(new float[] {numbers[replica.id()]});
                     replica.allReduce(ReduceOp.SUM, sum);
@@ -154,7 +154,7 @@ final class CollectivesTest {
     }
 
     private static void ownOperator() {
-        try (Strategy strategy = new Strategy(3)) {
+        try (Strategy strategy = Strategy.create(3)) {
             CollectiveOptions or = NONE.reducer((acc, in) -> {
                 for (int i = 0; i < acc.size(); i++) {
                     acc.set(i, (int) acc.get(i) | (int) in.get(i));
@@ -180,7 +180,7 @@ final class CollectivesTest {
     }
 
     private static void groups() {
-        Strategy strategy = new Strategy(4);
+        Strategy strategy = Strategy.create(4);
         Group even = Group.create(strategy, 0, 2);
         equal(2, even.size());
         equal(1, even.rank(2));
@@ -202,7 +202,7 @@ final class CollectivesTest {
     }
 
     private static void async() throws Exception {
-        try (Strategy strategy = new Strategy(3)) {
+        try (Strategy strategy = Strategy.create(3)) {
             AtomicInteger stages = new AtomicInteger();
             strategy.run(replica -> {
                 Tensor a = copyOf(new float[] {1});
@@ -228,7 +228,7 @@ final class CollectivesTest {
     }
 
     private static void asyncFailures() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             Throwable[] seen = new Throwable[2];
             thrown(DistException.class, () -> strategy.run(replica -> {
                 Work work = replica.async().allReduce(
@@ -275,7 +275,7 @@ final class CollectivesTest {
     }
 
     private static void plans() {
-        Strategy strategy = new Strategy(2);
+        Strategy strategy = Strategy.create(2);
         Plan[] plans = new Plan[2];
         Tensor[][] data = {{copyOf(new float[] {1, 1}), copyOf(new float[] {2})},
                 {copyOf(new float[] {1, 1}), copyOf(new float[] {2})}};
@@ -284,9 +284,9 @@ final class CollectivesTest {
         for (int round = 0; round < 3; round++) {
             strategy.run(replica -> {
                 Plan plan = plans[replica.id()];
-                plan.ready(1);
-                plan.ready(0);
-                equal(Status.FAILED_PRECONDITION, thrown(DistException.class, () -> plan.ready(0)).status());
+                plan.markReady(1);
+                plan.markReady(0);
+                equal(Status.FAILED_PRECONDITION, thrown(DistException.class, () -> plan.markReady(0)).status());
                 plan.await();
                 check(plan.isDone());
                 plan.start();
@@ -303,7 +303,7 @@ final class CollectivesTest {
     }
 
     private static void reduceApply() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             strategy.run(replica -> {
                 Tensor p = copyOf(new float[] {1, 2});
                 Tensor state = Tensor.zeros(DType.F32, 2);
@@ -332,7 +332,7 @@ final class CollectivesTest {
     }
 
     private static void parallelFor() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             AtomicLong sum = new AtomicLong();
             strategy.run(replica -> replica.parallelFor(0, 1000, 10, (begin, end) -> {
                 for (long i = begin; i < end; i++) {

@@ -26,7 +26,7 @@ final class CrossReplicaTest {
     }
 
     private static void reductions() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             Value values = perReplica(strategy, 1, 4);
             equal("f32 5", strategy.reduce(ReduceOp.SUM, values).describe());
             equal("f32 2.5", strategy.reduce(ReduceOp.MEAN, values).describe());
@@ -50,32 +50,34 @@ final class CrossReplicaTest {
     }
 
     private static void updates() {
-        try (Strategy strategy = new Strategy(3)) {
+        try (Strategy strategy = Strategy.create(3)) {
             Variable w = Variable.create(strategy, "w", copyOf(new float[] {1}));
             Value args = Value.createTuple(strategy, perReplica(strategy, 1, 2, 3));
             Tensor[] kept = new Tensor[1];
-            strategy.update(w, (copy, given) -> {
-                FloatBuffer x = copy.floats();
+            UpdateFunction<RuntimeException> add = (place, given, named) -> {
+                FloatBuffer x = place.copy().floats();
                 x.put(0, x.get(0) + given.item(0).tensor().floats().get(0));
-                kept[0] = copy;
-            }, args);
+                kept[0] = place.copy();
+                return null;
+            };
+            equal(null, w.update(strategy, add, args, null, UpdateOptions.DEFAULT.parallel(true)));
             for (int r = 0; r < 3; r++) {
                 floats(w.component(r), 2 + r);
             }
             IOException own = new IOException("copy 1");
-            check(thrown(IOException.class, () -> strategy.update(w, (copy, given) -> {
+            check(thrown(IOException.class, () -> w.update(strategy, (place, given, named) -> {
                 if (given.item(0).tensor().item() == 2) {
                     throw own;
                 }
+                return null;
             }, args)) == own);
-            Value names = strategy.updateValues(w,
-                    (place, given, named) -> Value.createTensor(strategy, scalar(place.replica())),
-                    args, null, false);
+            Value names = w.update(strategy,
+                    (place, given, named) -> Value.createTensor(strategy, scalar(place.replica())), args);
             equal("Mirrored: 0: i32 0, 1: i32 1, 2: i32 2", names.describe());
             Value devices = strategy.updateNonSlot((place, given, named) -> {
                 check(place.copy() == null);
                 return Value.createText(strategy, place.device());
-            }, null, null, true);
+            }, null, null, UpdateOptions.DEFAULT.ungrouped(true));
             equal(ValueKind.TUPLE, devices.kind());
             w.close();
             check(kept[0].item() > 0); // views keep the memory
@@ -83,7 +85,7 @@ final class CrossReplicaTest {
     }
 
     private static void crossDevice() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             Value values = perReplica(strategy, 3, 5);
             Destination first = Destination.device("CPU:0");
             try (CrossDevice copy = CrossDevice.create(CrossDeviceKind.DEFAULT)) {
@@ -93,7 +95,7 @@ final class CrossReplicaTest {
                 equal("f32 1", copy.broadcast(Value.createTensor(strategy, scalar(1f)), first).describe());
                 thrown(DistException.class, () -> copy.gather(values, 0));
             }
-            try (CrossDevice product = CrossDevice.reductionToOneDevice("CPU:1", (acc, in) -> {
+            try (CrossDevice product = CrossDevice.createReductionToOneDevice("CPU:1", (acc, in) -> {
                 for (int i = 0; i < acc.size(); i++) {
                     acc.set(i, acc.get(i) * in.get(i));
                 }
@@ -102,7 +104,7 @@ final class CrossReplicaTest {
                 equal("f32 15", product.reduce(ReduceOp.SUM, values, first).describe());
             }
             IOException own = new IOException("cannot gather");
-            try (CrossDevice host = CrossDevice.host(new CrossDeviceFunctions() {
+            try (CrossDevice host = CrossDevice.fromFunctions(new CrossDeviceFunctions() {
                 @Override
                 public void reduce(ReduceOp op, List<Elements> components, Elements out) {
                     out.set(0, components.get(0).get(0) - components.get(1).get(0));
@@ -139,7 +141,7 @@ final class CrossReplicaTest {
             }
         };
         long before = Upcalls.lastToken();
-        try (Strategy strategy = new Strategy(StrategyOptions.DEFAULT.replicas(2).functions(functions))) {
+        try (Strategy strategy = Strategy.create(StrategyOptions.DEFAULT.numReplicas(2).functions(functions))) {
             equal("f32 7", strategy.reduce(ReduceOp.SUM, perReplica(strategy, 7, 5)).describe());
             equal(1, Variable.create(strategy, "w", scalar(1f)).numCopies());
         }

@@ -28,7 +28,7 @@ final class ExecutorTest {
 
     static void addTo(Tap tap) {
         tap.add("runs on an executor's threads", on(ExecutorTest::run));
-        tap.add("runs on values on an executor's threads", on(ExecutorTest::runValues));
+        tap.add("runs on values on an executor's threads", on(ExecutorTest::run));
         tap.add("failures on an executor's threads", on(ExecutorTest::failures));
         tap.add("an executor that takes no more", on(ExecutorTest::rejected));
         tap.add("interrupts and deadlines on an executor", on(ExecutorTest::interrupted));
@@ -43,7 +43,7 @@ final class ExecutorTest {
         return () -> {
             ExecutorService pool = Executors.newCachedThreadPool();
             try (Strategy strategy =
-                            new Strategy(StrategyOptions.DEFAULT.replicas(REPLICAS).executor(pool))) {
+                            Strategy.create(StrategyOptions.DEFAULT.numReplicas(REPLICAS).executor(pool))) {
                 test.run(strategy, pool);
                 if (!pool.isShutdown()) {
                     BindingTest.usable(strategy);
@@ -62,7 +62,7 @@ final class ExecutorTest {
                 check(Thread.currentThread().getName().startsWith("pool-"), Thread.currentThread());
                 calls.incrementAndGet();
                 Tensor one = copyOf(new float[] {1});
-                Work work = replica.async().allReduce(ReduceOp.SUM, List.of(one), CollectiveOptions.NONE);
+                Work work = replica.async().allReduce(ReduceOp.SUM, List.of(one), CollectiveOptions.DEFAULT);
                 if (replica.id() == 0) {
                     work.join(); // the others leave it to the run's end
                 }
@@ -76,12 +76,12 @@ final class ExecutorTest {
                 thrown(DistException.class, () -> strategy.run(replica -> strategy.close())).status());
     }
 
-    private static void runValues(Strategy strategy, ExecutorService pool) throws IOException {
+    private static void values(Strategy strategy, ExecutorService pool) throws IOException {
         Value per =
                 Value.fromFunction(strategy, (r, n) -> Value.createTensor(strategy, copyOf(new float[] {r})));
         Value both = Value.createTensor(strategy, copyOf(new float[] {10}));
         Value named = Value.createDict(strategy, Map.of("x", Value.createList(strategy, List.of(per, both))));
-        Value result = strategy.runValues((replica, args, kwargs) -> {
+        Value result = strategy.run((replica, args, kwargs) -> {
             equal(2, args.size());
             floats(args.item(0).tensor(), replica.id()); // its own component, at any depth
             floats(kwargs.get("x").item(0).tensor(), replica.id());
@@ -94,22 +94,22 @@ final class ExecutorTest {
         equal(ValueKind.PER_REPLICA, result.item(0).kind());
         floats(result.item(0).item(2).tensor(), 2);
         equal(both, result.item(1)); // the same on all replicas: as it is
-        equal(null, strategy.runValues((replica, args, kwargs) -> {
+        equal(null, strategy.run((replica, args, kwargs) -> {
             check(args == null && kwargs == null, args, kwargs);
             return null;
         }, null));
-        Value some = strategy.runValues(
+        Value some = strategy.run(
                 (replica, args, kwargs) -> replica.id() == 1 ? args.item(0).retain() : null, both);
         equal(ValueKind.NONE, some.item(0).kind());
         equal(Status.INVALID_ARGUMENT,
                 thrown(DistException.class,
-                        () -> strategy.runValues(
+                        () -> strategy.run(
                                         (replica, args, kwargs)
                                                 -> replica.id() == 1 ? args.item(0).retain() : named,
                                         both))
                         .status());
         IOException own = new IOException("row 7");
-        check(own == thrown(IOException.class, () -> strategy.runValues((replica, args, kwargs) -> {
+        check(own == thrown(IOException.class, () -> strategy.run((replica, args, kwargs) -> {
             if (replica.id() == 2) {
                 throw own;
             }
@@ -121,7 +121,7 @@ final class ExecutorTest {
         for (Value batch : dataset) {
             rows += Tensors.toInts(
                     strategy.reduce(ReduceOp.SUM,
-                                    strategy.runValues((replica, args, kwargs) -> Value.createTensor(strategy,
+                                    strategy.run((replica, args, kwargs) -> Value.createTensor(strategy,
                                                                        copyOf(new int[] {(int) args.item(0)
                                                                                                  .tensor()
                                                                                                  .size()},
@@ -149,13 +149,13 @@ final class ExecutorTest {
         pool.shutdown();
         thrown(RejectedExecutionException.class, () -> strategy.run(replica -> replica.barrier()));
         AtomicInteger taken = new AtomicInteger();
-        StrategyOptions half = StrategyOptions.DEFAULT.replicas(REPLICAS).executor(task -> {
+        StrategyOptions half = StrategyOptions.DEFAULT.numReplicas(REPLICAS).executor(task -> {
             if (taken.getAndIncrement() == 1) {
                 throw new RejectedExecutionException("the second");
             }
             new Thread(task).start();
         });
-        try (Strategy other = new Strategy(half)) {
+        try (Strategy other = Strategy.create(half)) {
             equal("the second",
                     thrown(RejectedExecutionException.class, () -> other.run(Replica::barrier)).getMessage());
             BindingTest.usable(other);

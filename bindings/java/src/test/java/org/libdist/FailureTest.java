@@ -21,7 +21,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 /** Functions that throw, interrupts, collectors: nothing is lost, and the strategy goes on to work. */
 final class FailureTest {
-    private static final CollectiveOptions NONE = CollectiveOptions.NONE;
+    private static final CollectiveOptions NONE = CollectiveOptions.DEFAULT;
 
     private FailureTest() {}
 
@@ -49,18 +49,17 @@ final class FailureTest {
     }
 
     private static void everyFunctionThrows() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             Variable variable = Variable.create(strategy, "w", Tensors.scalar(1f));
             Value args = Value.createTuple(strategy);
             Tap.Test[] overflows = {
-                    () -> strategy.runValues((replica, a, b) -> overflow(), args),
+                    () -> strategy.run((replica, a, b) -> overflow(), args),
                     () -> strategy.run(replica -> replica.mergeCall((s, a, k) -> overflow(), null, null, NONE)),
-                    () -> strategy.update(variable, (copy, a) -> overflow(), args),
-                    () -> strategy.updateValues(
-                                    variable, (place, a, b) -> overflow(), args, null, false),
-                    () -> strategy.updateNonSlot((place, a, b) -> overflow(), args, null, false),
-                    () -> strategy.run(replica -> replica.update(
-                                            variable, (place, a, b) -> overflow(), null, null, false)),
+                    () -> variable.update(strategy, (place, a, b) -> overflow(), args),
+                    () -> variable.update(strategy, (place, a, b) -> overflow(), args, null,
+                                    UpdateOptions.DEFAULT.parallel(true)),
+                    () -> strategy.updateNonSlot((place, a, b) -> overflow(), args, null, UpdateOptions.DEFAULT),
+                    () -> strategy.run(replica -> variable.update(replica, (place, a, b) -> overflow(), null)),
                     () -> Value.fromFunction(strategy, (replica, n) -> overflow()),
                     () -> Variable.create(strategy, () -> overflow(), VariableOptions.DEFAULT),
                     () -> Dataset.fromSource(strategy, index -> overflow(), DatasetOptions.DEFAULT)
@@ -105,7 +104,7 @@ final class FailureTest {
     }
 
     private static void allThrow() {
-        try (Strategy strategy = new Strategy(4)) {
+        try (Strategy strategy = Strategy.create(4)) {
             IOException seen = thrown(IOException.class, () -> strategy.run(replica -> {
                 replica.barrier();
                 throw new IOException("replica " + replica.id());
@@ -116,7 +115,7 @@ final class FailureTest {
     }
 
     private static void manyReplicas() {
-        try (Strategy strategy = new Strategy(64)) {
+        try (Strategy strategy = Strategy.create(64)) {
             for (int round = 0; round < 3; round++) {
                 strategy.run(replica -> {
                     Tensor one = copyOf(new int[] {1});
@@ -175,7 +174,7 @@ final class FailureTest {
             try (Strategy strategy = BindingTest.strategy(3, caller)) {
                 Tap.Test[] interrupting = {
                         () -> strategy.run(replica -> interruptSelf(replica.id() > 0)),
-                        () -> strategy.runValues(
+                        () -> strategy.run(
                                         (replica, args, kwargs) -> {
                                             interruptSelf(replica.id() > 0);
                                             return null;
@@ -263,7 +262,7 @@ final class FailureTest {
     }
 
     private static void cancelObject() throws Exception {
-        try (Strategy strategy = new Strategy(2); Cancel cancel = new Cancel()) {
+        try (Strategy strategy = Strategy.create(2); Cancel cancel = Cancel.create()) {
             RunOptions with = RunOptions.DEFAULT.cancel(cancel);
             behind(strategy, () -> {
                 FutureTask<DistException> seen = new FutureTask<>(
@@ -277,10 +276,10 @@ final class FailureTest {
             check(cancel.isSignalled());
             cancel.signal("a second time");
             DistException again = thrown(DistException.class,
-                    () -> strategy.runValues((replica, args, kwargs) -> null, null, null, with));
+                    () -> strategy.run((replica, args, kwargs) -> null, null, null, with));
             equal(Status.CANCELLED, again.status());
             check(again.getMessage().contains("the server shuts down"), again);
-            try (Cancel inside = new Cancel()) {
+            try (Cancel inside = Cancel.create()) {
                 equal(Status.CANCELLED, thrown(DistException.class, () -> strategy.run(replica -> {
                     if (replica.id() == 0) {
                         inside.signal();
@@ -290,7 +289,7 @@ final class FailureTest {
                 }, RunOptions.DEFAULT.cancel(inside))).status());
             }
             BindingTest.usable(strategy);
-            try (Cancel ofRounds = new Cancel()) {
+            try (Cancel ofRounds = Cancel.create()) {
                 CollectiveOptions meeting = NONE.cancel(ofRounds);
                 equal(Status.CANCELLED, thrown(DistException.class, () -> strategy.run(replica -> {
                     if (replica.id() == 1) {
@@ -328,7 +327,7 @@ final class FailureTest {
             go.countDown();
             equal(Status.CANCELLED, first.get().status());
         }
-        Strategy idle = new Strategy(2);
+        Strategy idle = Strategy.create(2);
         Group group = Group.create(idle, 0, 1);
         idle.run(replica -> {
             replica.planned().allReduce(ReduceOp.SUM, List.of(copyOf(new float[] {1})), NONE.group(group));
@@ -341,7 +340,7 @@ final class FailureTest {
     }
 
     private static void causes() {
-        try (Strategy strategy = new Strategy(3)) {
+        try (Strategy strategy = Strategy.create(3)) {
             IOException own = new IOException("row 7");
             Throwable[] seen = new Throwable[3];
             thrown(IOException.class, () -> strategy.run(replica -> {
@@ -374,12 +373,12 @@ final class FailureTest {
                 System.gc();
             }
         });
-        try (Strategy strategy = new Strategy(4)) {
+        try (Strategy strategy = Strategy.create(4)) {
             collector.start();
             Value args =
                     Value.createTuple(strategy, Value.createTensor(strategy, copyOf(new float[] {1, 2, 3})));
             for (int i = 0; i < 100; i++) {
-                Value result = strategy.runValues((replica, given, kwargs) -> {
+                Value result = strategy.run((replica, given, kwargs) -> {
                     FloatBuffer view = given.item(0).tensor().floats();
                     Tensor sum = Tensors.copyOf(new float[] {view.get(0), view.get(1), view.get(2)});
                     replica.allReduce(ReduceOp.SUM, sum);
@@ -399,7 +398,7 @@ final class FailureTest {
     private static void dropped() throws InterruptedException {
         long before = Upcalls.lastToken();
         for (int i = 0; i < 20; i++) {
-            Strategy strategy = new Strategy(StrategyOptions.DEFAULT.replicas(2).log((level, line) -> {}));
+            Strategy strategy = Strategy.create(StrategyOptions.DEFAULT.numReplicas(2).log((level, line) -> {}));
             Group group = Group.create(strategy, 0, 1);
             strategy.run(replica -> replica.planned().allReduce(
                             ReduceOp.SUM, List.of(copyOf(new float[] {1})), NONE.group(group)));

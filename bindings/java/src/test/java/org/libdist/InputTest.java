@@ -39,13 +39,13 @@ final class InputTest {
 
     /** As Dataset's own documentation writes it. */
     private static void oneTensor() {
-        try (Strategy strategy = new Strategy(2); Dataset dataset = Dataset.fromTensors(strategy,
+        try (Strategy strategy = Strategy.create(2); Dataset dataset = Dataset.fromTensors(strategy,
                                                           List.of(copyOf(new float[] {0, 1, 2, 3, 4, 5, 6})),
                                                           DatasetOptions.DEFAULT.globalBatchSize(4))) {
             AtomicInteger rows = new AtomicInteger();
             for (Value batch : dataset) {
                 try (batch) {
-                    strategy.runValues((replica, args, kwargs) -> {
+                    strategy.run((replica, args, kwargs) -> {
                         rows.addAndGet((int) args.item(0).tensor().size());
                         return null;
                     }, batch);
@@ -56,18 +56,17 @@ final class InputTest {
             strategy.run(replica -> replica.mergeCall((s, args, kwargs) -> {
                 equal(1, args.size());
                 return null;
-            }, one, null, CollectiveOptions.NONE));
+            }, one, null, CollectiveOptions.DEFAULT));
             Variable variable = Variable.create(strategy, "w", scalar(1f));
-            strategy.update(variable, (copy, args) -> equal(one, args.item(0)), one);
-            equal(null, strategy.updateValues(variable, (place, args, kwargs) -> {
+            equal(null, variable.update(strategy, (place, args, kwargs) -> {
                 equal(one, args.item(0));
                 return null;
-            }, one, null, false));
+            }, one));
         }
     }
 
     private static void ofTensors() {
-        try (Strategy strategy = new Strategy(2); Dataset dataset = Dataset.fromTensors(strategy,
+        try (Strategy strategy = Strategy.create(2); Dataset dataset = Dataset.fromTensors(strategy,
                                                           List.of(copyOf(new float[] {0, 1, 2, 3, 4, 5, 6})),
                                                           DatasetOptions.DEFAULT.globalBatchSize(4))) {
             List<String> batches = new ArrayList<>();
@@ -105,8 +104,8 @@ final class InputTest {
 
     private static void ofFunctions() {
         long before = Upcalls.lastToken();
-        try (Strategy strategy = new Strategy(2)) {
-            Source squares = index -> index < 4 ? Value.createTensor(strategy, scalar(index * index)) : null;
+        try (Strategy strategy = Strategy.create(2)) {
+            SourceFunction squares = index -> index < 4 ? Value.createTensor(strategy, scalar(index * index)) : null;
             try (Dataset dataset = Dataset.fromSource(
                          strategy, squares, DatasetOptions.DEFAULT.globalBatchSize(4))) {
                 equal("PerReplica: 0: i64[2] [0, 1], 1: i64[2] [4, 9]", dataset.iterator().next().describe());
@@ -135,7 +134,7 @@ final class InputTest {
     }
 
     private static void brokenSources() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             IOException own = new IOException("row 2");
             try (Dataset dataset = Dataset.fromSource(strategy, index -> {
                 if (index == 2) {
@@ -152,7 +151,7 @@ final class InputTest {
     }
 
     private static void metrics() {
-        try (Strategy strategy = new Strategy(2);
+        try (Strategy strategy = Strategy.create(2);
                 Metric mean = Metric.create(strategy, MetricKind.MEAN, "loss");
                 Metric accuracy = Metric.create(strategy, MetricKind.ACCURACY, null)) {
             equal("loss", mean.name());
@@ -178,7 +177,7 @@ final class InputTest {
     private static void checkpoints() throws IOException {
         Path folder = Files.createTempDirectory("libdist-test");
         Path file = folder.resolve("übung.safetensors");
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             Variable w = Variable.create(strategy, "w", copyOf(new float[] {1, 2}));
             Position position = new Position(3, 4, 0, 5);
             Checkpoint.save(strategy, file, List.of(w),
@@ -196,7 +195,7 @@ final class InputTest {
             try (Checkpoint checkpoint = Checkpoint.open(strategy, file)) {
                 equal(1, checkpoint.size());
                 equal("layer/w", checkpoint.name(0));
-                equal(new Checkpoint.Spec(DType.F32, List.of(2L)), checkpoint.spec("layer/w"));
+                equal(new TensorSpec(DType.F32, List.of(2L)), checkpoint.spec("layer/w"));
                 floats(checkpoint.read("layer/w").tensor(), 1, 2);
                 floats(checkpoint.map("layer/w", true).tensor(), 1, 2);
                 floats(checkpoint.mapAll(false).get("layer/w").tensor(), 1, 2);
@@ -226,15 +225,15 @@ final class InputTest {
 
     @SuppressWarnings("try") // a scope is there to be closed
     private static void scopes() throws InterruptedException {
-        try (Strategy strategy = new Strategy(2)) {
-            check(!Strategy.hasCurrent() && !Strategy.inCrossReplicaContext());
+        try (Strategy strategy = Strategy.create(2)) {
+            check(!Strategy.hasCurrent() && !Strategy.isInCrossReplicaContext());
             equal(StrategyKind.DEFAULT, Strategy.current().kind());
             equal(0, Replica.current().id());
             try (Scope outer = strategy.scope(); Scope inner = strategy.scope()) {
-                check(Strategy.current() == strategy && Strategy.inCrossReplicaContext());
+                check(Strategy.current() == strategy && Strategy.isInCrossReplicaContext());
                 equal(null, Replica.current());
                 thrown(DistException.class, () -> {
-                    try (Strategy other = new Strategy(1)) {
+                    try (Strategy other = Strategy.create(1)) {
                         other.scope().close();
                     }
                 });
@@ -255,18 +254,18 @@ final class InputTest {
 
     private static void inside() {
         ConcurrentLinkedQueue<String> lines = new ConcurrentLinkedQueue<>();
-        try (Strategy strategy = new Strategy(
-                     StrategyOptions.DEFAULT.replicas(3).recordedEvents(2000).log((level, line) -> lines.add(level + line)))) {
+        try (Strategy strategy = Strategy.create(
+                     StrategyOptions.DEFAULT.numReplicas(3).recordedEvents(2000).log((level, line) -> lines.add(level + line)))) {
             for (int i = 0; i < 3; i++) {
-                strategy.run(replica -> replica.barrier(CollectiveOptions.tag("ünd")));
+                strategy.run(replica -> replica.barrier(CollectiveOptions.DEFAULT.tag("ünd")));
             }
             check(strategy.explain().contains("the last 2048 events"), strategy.explain());
-            check(strategy.writeTrace().contains("ünd"));
-            check(strategy.writeMetrics("main").contains("strategy=\"main\""));
+            check(strategy.traceJson().contains("ünd"));
+            check(strategy.metricsText("main").contains("strategy=\"main\""));
             List<Straggler> rows = strategy.stragglers();
             equal("ünd", rows.get(0).tag());
             equal(Collective.BARRIER, rows.get(0).collective());
-            Properties properties = strategy.query();
+            StrategyProperties properties = strategy.properties();
             equal(3, properties.numReplicas());
             check(properties.useMergeCall() && !properties.betweenGraph());
             equal(StrategyKind.MIRRORED, strategy.kind());
@@ -278,7 +277,7 @@ final class InputTest {
         }
         for (int wrong : new int[] {-1, (1 << 20) + 1}) {
             DistException refused = thrown(DistException.class,
-                    () -> new Strategy(StrategyOptions.DEFAULT.replicas(1).recordedEvents(wrong)));
+                    () -> Strategy.create(StrategyOptions.DEFAULT.numReplicas(1).recordedEvents(wrong)));
             equal(Status.INVALID_ARGUMENT, refused.status());
             check(refused.getMessage().contains("recordedEvents is " + wrong), refused.getMessage());
         }
@@ -314,8 +313,8 @@ final class InputTest {
     }
 
     private static void hostThreads() throws InterruptedException {
-        StrategyOptions options = StrategyOptions.DEFAULT.replicas(2).threads(ReplicaThreads.HOST);
-        try (Strategy strategy = new Strategy(options)) {
+        StrategyOptions options = StrategyOptions.DEFAULT.numReplicas(2).threads(ReplicaThreads.HOST);
+        try (Strategy strategy = Strategy.create(options)) {
             thrown(DistException.class, () -> strategy.run(replica -> {}));
             for (int round = 0; round < 2; round++) {
                 IOException own = round == 0 ? null : new IOException("replica 1");

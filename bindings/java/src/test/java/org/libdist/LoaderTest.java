@@ -119,8 +119,8 @@ public final class LoaderTest {
     /** What an application does: threads of all kinds call into Java. */
     public static void useAll() throws Exception {
         StrategyOptions options =
-                StrategyOptions.DEFAULT.replicas(2).threads(ReplicaThreads.LIBRARY).log((level, text) -> {});
-        try (Strategy strategy = new Strategy(options)) {
+                StrategyOptions.DEFAULT.numReplicas(2).threads(ReplicaThreads.LIBRARY).log((level, text) -> {});
+        try (Strategy strategy = Strategy.create(options)) {
             strategy.run(replica -> {
                 FloatBuffer sum = DirectBuffers.of(1f, replica.id());
                 replica.allReduce(ReduceOp.SUM, sum);
@@ -265,8 +265,8 @@ public final class LoaderTest {
 
     /** Uses the package for the first time in one of several ways, and then in another. */
     private static void uses(String first) {
-        Map<String, Tap.Test> ways = Map.of("strategy", () -> new Strategy(2), "logging",
-                () -> new Strategy(StrategyOptions.DEFAULT.log((level, line) -> {})), "tensor",
+        Map<String, Tap.Test> ways = Map.of("strategy", () -> Strategy.create(2), "logging",
+                () -> Strategy.create(StrategyOptions.DEFAULT.log((level, line) -> {})), "tensor",
                 () -> Tensors.scalar(1f), "name", () -> ReduceOp.fromName("SUM"), "topology",
                 Topology::fromHost, "then", Dist::version);
         for (String way : List.of(first, "then")) {
@@ -290,7 +290,7 @@ public final class LoaderTest {
             Files.writeString(module, "module app { requires org.libdist; }\n");
             Files.writeString(program, String.join("\n", "package app;", "import org.libdist.*;",
                     "public class Main {", "    public static void main(String[] args) {",
-                    "        try (Strategy strategy = new Strategy(2)) {",
+                    "        try (Strategy strategy = Strategy.create(2)) {",
                     "            strategy.run(replica -> {",
                     "                Tensor one = Tensors.scalar(1f);",
                     "                replica.allReduce(ReduceOp.SUM, one);",

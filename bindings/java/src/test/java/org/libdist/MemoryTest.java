@@ -59,7 +59,7 @@ public final class MemoryTest {
 
     private static void forgotten() throws Exception {
         Tensor large = Tensor.zeros(DType.F32, ELEMENTS);
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             Value perReplica = Value.createPerReplica(strategy,
                     List.of(Value.createTensor(strategy, large), Value.createTensor(strategy, large)));
             bounded(() -> Value.createTensor(strategy, large));
@@ -95,7 +95,7 @@ public final class MemoryTest {
     private static void used() {
         Tensor large = Tensor.zeros(DType.F32, ELEMENTS);
         Tensor small = copyOf(new float[] {1});
-        try (Strategy strategy = new Strategy(1)) {
+        try (Strategy strategy = Strategy.create(1)) {
             List<Value> held = new ArrayList<>();
             while (Pressure.heldBytes() < 3 * Pressure.FLOOR_BYTES) {
                 held.add(Value.createTensor(strategy, large));
@@ -115,8 +115,8 @@ public final class MemoryTest {
     }
 
     private static void collectives() {
-        try (Strategy strategy = new Strategy(2)) {
-            CollectiveOptions tagged = CollectiveOptions.tag("tag");
+        try (Strategy strategy = Strategy.create(2)) {
+            CollectiveOptions tagged = CollectiveOptions.DEFAULT.tag("tag");
             long[] bytes = new long[2];
             strategy.run(replica -> {
                 FloatBuffer data = DirectBuffers.floats(256);
@@ -139,8 +139,8 @@ public final class MemoryTest {
     }
 
     private static void runs() {
-        try (Strategy strategy = new Strategy(2)) {
-            ReplicaBody<RuntimeException> nothing = replica -> {};
+        try (Strategy strategy = Strategy.create(2)) {
+            RunFunction<RuntimeException> nothing = replica -> {};
             for (int i = 0; i < CALLS; i++) {
                 strategy.run(nothing);
             }
@@ -157,7 +157,7 @@ public final class MemoryTest {
 
     private static void failedRuns() throws Exception {
         long before = Upcalls.lastToken();
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             for (int i = 0; i < 6; i++) {
                 int run = i;
                 IOException thrown = new IOException("run " + i);
@@ -181,13 +181,13 @@ public final class MemoryTest {
     }
 
     private static void scope() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             long before = Upcalls.lastToken(); // each object has a token, until its value is closed
             Value kept;
             Value outer;
-            try (ValueScope all = new ValueScope()) {
+            try (ValueScope all = ValueScope.create()) {
                 outer = Value.wrapObject(strategy, "outer");
-                try (ValueScope scope = new ValueScope()) {
+                try (ValueScope scope = ValueScope.create()) {
                     List<Value> objects = new ArrayList<>();
                     for (int i = 0; i < 100; i++) {
                         objects.add(Value.wrapObject(strategy, i));
@@ -214,15 +214,15 @@ public final class MemoryTest {
 
     /** The innermost scope is the thread's own. */
     private static int onAnotherThread(Strategy strategy, int id) {
-        try (ValueScope scope = new ValueScope()) {
+        try (ValueScope scope = ValueScope.create()) {
             Value.createText(strategy, "of replica " + id);
             return scope.size();
         }
     }
 
     private static void scopeMisuse() throws InterruptedException {
-        ValueScope first = new ValueScope();
-        ValueScope second = new ValueScope();
+        ValueScope first = ValueScope.create();
+        ValueScope second = ValueScope.create();
         equal(Status.FAILED_PRECONDITION, thrown(DistException.class, first::close).status());
         Thread stranger = new Thread(
                 () -> equal(Status.FAILED_PRECONDITION, thrown(DistException.class, second::close).status()));
@@ -235,7 +235,7 @@ public final class MemoryTest {
 
     private static void views() throws Exception {
         List<FloatBuffer> views = new ArrayList<>();
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             for (int i = 0; i < 8; i++) {
                 Tensor tensor = copyOf(new float[] {i, i + 1});
                 views.add(Value.createTensor(strategy, tensor).tensor().floats());

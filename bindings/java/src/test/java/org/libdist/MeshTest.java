@@ -21,7 +21,7 @@ import java.util.stream.IntStream;
 
 /** Replicas made of logical devices: what is divided over them, what runs on them, how that fails. */
 final class MeshTest {
-    private static final CollectiveOptions NONE = CollectiveOptions.NONE;
+    private static final CollectiveOptions NONE = CollectiveOptions.DEFAULT;
 
     private MeshTest() {}
 
@@ -43,9 +43,9 @@ final class MeshTest {
     /** Replicas of so many logical devices. */
     private static Strategy mesh(int replicas, int devices, MeshAxis... axes) {
         try (Topology topology = full(replicas, devices, 1, 1);
-                DeviceAssignment assignment = DeviceAssignment.build(
+                DeviceAssignment assignment = DeviceAssignment.create(
                         topology, new int[] {1, devices, 1, 1}, null, replicas, DeviceOrder.MESH)) {
-            return new Strategy(StrategyOptions.DEFAULT.kind(StrategyKind.MESH)
+            return Strategy.create(StrategyOptions.DEFAULT.kind(StrategyKind.MESH)
                                         .deviceAssignment(assignment)
                                         .axes(axes));
         }
@@ -123,11 +123,11 @@ final class MeshTest {
         for (ReplicaThreads threads : new ReplicaThreads[] {ReplicaThreads.CALLER, ReplicaThreads.LIBRARY}) {
             try (Topology topology = full(2, 4, 1, 1);
                     DeviceAssignment assignment =
-                            DeviceAssignment.build(topology, new int[] {1, 4, 1, 1}, 2);
-                    Strategy strategy = new Strategy(StrategyOptions.DEFAULT.kind(StrategyKind.MESH)
+                            DeviceAssignment.create(topology, new int[] {1, 4, 1, 1}, 2);
+                    Strategy strategy = Strategy.create(StrategyOptions.DEFAULT.kind(StrategyKind.MESH)
                                                              .threads(threads)
                                                              .deviceAssignment(assignment))) {
-                Value result = strategy.runValues((replica, args, kwargs) -> {
+                Value result = strategy.run((replica, args, kwargs) -> {
                     equal(-1, replica.deviceReplica());
                     Value split = replica.splitToLogicalDevices(args.item(0), 4);
                     Value joined =
@@ -218,12 +218,12 @@ final class MeshTest {
             });
         }
         try (Topology topology = full(1, 2, 1, 1);
-                DeviceAssignment assignment = DeviceAssignment.build(topology, null, 2)) {
+                DeviceAssignment assignment = DeviceAssignment.create(topology, null, 2)) {
             StrategyOptions options =
                     StrategyOptions.DEFAULT.kind(StrategyKind.MESH).deviceAssignment(assignment);
             equal(Status.INVALID_ARGUMENT,
-                    failure(() -> new Strategy(options.axes(new MeshAxis("a", 5)))));
-            try (Strategy strategy = new Strategy(options.axes(new MeshAxis("ä", 1)))) {
+                    failure(() -> Strategy.create(options.axes(new MeshAxis("a", 5)))));
+            try (Strategy strategy = Strategy.create(options.axes(new MeshAxis("ä", 1)))) {
                 onDevices(strategy, device -> equal(new AxisPlace(0, 1), device.deviceAxis("ä")));
             }
         }
@@ -238,7 +238,7 @@ final class MeshTest {
                 Halo one = Halo.of(3).low(1).high(1);
                 device.haloExchange(tile, one, out, NONE);
                 floats(out, me == 0 ? 0 : 2 * me - 1, 2 * me, 2 * me + 1, me == 2 ? 0 : 2 * me + 2);
-                device.haloExchange(tile, one.edges(Edge.WRAP), out, CollectiveOptions.tag("ring"));
+                device.haloExchange(tile, one.edges(Edge.WRAP), out, CollectiveOptions.DEFAULT.tag("ring"));
                 floats(out, (2 * me + 5) % 6, 2 * me, 2 * me + 1, (2 * me + 2) % 6);
                 Tensor inside = Tensor.zeros(DType.F32, me == 1 ? 4 : 3);
                 device.haloExchange(tile, one.edges(Edge.NONE), inside, NONE);
@@ -352,7 +352,7 @@ final class MeshTest {
     }
 
     private static void refused() throws IOException {
-        try (Strategy mirrored = new Strategy(2)) {
+        try (Strategy mirrored = Strategy.create(2)) {
             mirrored.run(replica -> {
                 equal(Status.FAILED_PRECONDITION,
                         failure(() -> replica.runOnDevices((device, args, kwargs) -> null, null)));
@@ -381,8 +381,8 @@ final class MeshTest {
             BindingTest.usable(strategy);
         }
         try (Topology topology = full(1, 2, 1, 1);
-                DeviceAssignment assignment = DeviceAssignment.build(topology, new int[] {1, 2, 1, 1}, 1);
-                Strategy spmd = new Strategy(StrategyOptions.DEFAULT.kind(StrategyKind.MESH)
+                DeviceAssignment assignment = DeviceAssignment.create(topology, new int[] {1, 2, 1, 1}, 1);
+                Strategy spmd = Strategy.create(StrategyOptions.DEFAULT.kind(StrategyKind.MESH)
                                                      .deviceAssignment(assignment)
                                                      .useSpmdPartitioning(true))) {
             spmd.run(replica -> equal(Status.INVALID_ARGUMENT,

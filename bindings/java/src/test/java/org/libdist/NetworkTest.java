@@ -43,22 +43,22 @@ final class NetworkTest {
 
     private static StrategyOptions options(int workers, int me) {
         List<String> addresses = IntStream.range(0, workers).mapToObj(w -> "w" + w + ":1").toList();
-        try (ClusterSpec spec = ClusterSpec.of(List.of(new ClusterJob("worker", addresses)))) {
+        try (ClusterSpec spec = ClusterSpec.create(List.of(new ClusterJob("worker", addresses)))) {
             return StrategyOptions.DEFAULT.kind(StrategyKind.MULTI_WORKER_MIRRORED)
-                    .clusterResolver(ClusterResolver.simple(
-                            spec, ClusterResolverOptions.NONE.taskType("worker").taskId(me)));
+                    .clusterResolver(ClusterResolver.fromSpec(
+                            spec, ClusterResolverOptions.DEFAULT.taskType("worker").taskId(me)));
         }
     }
 
     /** A strategy for each worker, with that many replicas. */
     private static List<Strategy> workers(StrategyOptions threads, int... replicas) {
         List<Strategy> workers = new ArrayList<>();
-        try (Network network = new Network(replicas.length)) { // the strategies keep it
+        try (Network network = Network.create(replicas.length)) { // the strategies keep it
             for (int w = 0; w < replicas.length; w++) {
                 StrategyOptions own =
-                        options(replicas.length, w).network(network).replicasOfWorkers(replicas);
+                        options(replicas.length, w).network(network).replicasPerWorker(replicas);
                 workers.add(
-                        new Strategy(threads.executor() == null ? own : own.executor(threads.executor())));
+                        Strategy.create(threads.executor() == null ? own : own.executor(threads.executor())));
             }
         }
         return workers;
@@ -94,7 +94,7 @@ final class NetworkTest {
         List<Strategy> workers = workers(StrategyOptions.DEFAULT, 2, 1);
         for (int w = 0; w < 2; w++) {
             try (Strategy strategy = workers.get(w)) {
-                Properties place = strategy.query();
+                StrategyProperties place = strategy.properties();
                 equal(3, strategy.numReplicas());
                 equal(List.of(2, w, 2 - w, 2 * w),
                         List.of(place.numWorkers(), place.worker(), place.numLocalReplicas(),
@@ -107,8 +107,8 @@ final class NetworkTest {
                         thrown(DistException.class, () -> strategy.device(other)).status());
             }
         }
-        try (Strategy alone = new Strategy(2)) {
-            Properties place = alone.query();
+        try (Strategy alone = Strategy.create(2)) {
+            StrategyProperties place = alone.properties();
             equal(List.of(0, 2, 0), List.of(place.worker(), place.numLocalReplicas(), place.firstReplica()));
         }
     }
@@ -125,7 +125,7 @@ final class NetworkTest {
 
     /** All that waits for other workers; what came of it. */
     private static List<String> everything(Strategy strategy) throws Exception {
-        Properties place = strategy.query();
+        StrategyProperties place = strategy.properties();
         List<String> seen = new ArrayList<>();
         try (Variable mirrored = Variable.create(strategy, tensor(10 + place.worker()), // worker 0's counts
                      VariableOptions.DEFAULT.aggregation(Aggregation.SUM));
@@ -137,13 +137,13 @@ final class NetworkTest {
             strategy.run(replica -> {
                 equal(3, replica.numReplicas());
                 Tensor mine = tensor(replica.id() + 1);
-                replica.assign(mirrored, Assign.ADD, mine);
-                replica.assign(onRead, Assign.ADD, mine);
+                mirrored.assign(replica, Assign.ADD, mine);
+                onRead.assign(replica, Assign.ADD, mine);
             });
             seen.add(floats(mirrored.read(strategy)));
             seen.add(floats(onRead.read(strategy)));
             try (Value scale = Value.createTensor(strategy, tensor(2));
-                    Value rows = strategy.runValues((replica, args, kwargs) -> {
+                    Value rows = strategy.run((replica, args, kwargs) -> {
                         float[] mine = new float[replica.id() + 1]; // of another length on each replica
                         for (int i = 0; i < mine.length; i++) {
                             mine[i] = args.item(0).tensor().floats().get(0) * (10 * replica.id() + i);
@@ -188,14 +188,14 @@ final class NetworkTest {
                 Dataset dataset = Dataset.fromTensors(strategy, List.of(all), options)) {
             for (Value batch : dataset) {
                 try (batch) {
-                    strategy.runValues((replica, args, kwargs) -> {
+                    strategy.run((replica, args, kwargs) -> {
                         float[] own = Tensors.toFloats(args.item(0).tensor());
                         rows.computeIfAbsent(replica.id(), id -> new ArrayList<>()).add(Arrays.toString(own));
                         float sum = 0;
                         for (float x : own) {
                             sum += x * (replica.id() + 1);
                         }
-                        replica.assign(variable, Assign.ADD, tensor(sum));
+                        variable.assign(replica, Assign.ADD, tensor(sum));
                         return null;
                     }, batch);
                 }
@@ -206,7 +206,7 @@ final class NetworkTest {
 
     private static void asOneProcess() throws Exception {
         Trained wanted;
-        try (Strategy one = new Strategy(3)) {
+        try (Strategy one = Strategy.create(3)) {
             wanted = readRows(one, false);
         }
         equal(3, wanted.rows().get(2).size());
@@ -253,9 +253,9 @@ final class NetworkTest {
     }
 
     private static void absent() {
-        Network network = new Network(2);
-        StrategyOptions hurried = options(2, 0).network(network).replicas(1).timeout(Duration.ofMillis(20));
-        try (Strategy strategy = new Strategy(hurried)) {
+        Network network = Network.create(2);
+        StrategyOptions hurried = options(2, 0).network(network).numReplicas(1).timeout(Duration.ofMillis(20));
+        try (Strategy strategy = Strategy.create(hurried)) {
             for (Tap.Test test : List.<Tap.Test>of(()
                                                            -> Variable.create(strategy, "v", tensor(1)),
                          () -> strategy.run(replica -> replica.barrier()))) {
@@ -265,7 +265,7 @@ final class NetworkTest {
                 check(late.getMessage().contains("worker 1"), late);
             }
         }
-        try (Strategy unreached = new Strategy(options(2, 1).replicas(1))) {
+        try (Strategy unreached = Strategy.create(options(2, 1).numReplicas(1))) {
             DistException report =
                     thrown(DistException.class, () -> unreached.run(replica -> replica.barrier()));
             equal(Status.UNAVAILABLE, report.status());
@@ -282,46 +282,46 @@ final class NetworkTest {
 
     private static void misuse() {
         for (int n : new int[] {0, -1, Integer.MIN_VALUE}) {
-            refused(Status.INVALID_ARGUMENT, "", () -> new Network(n));
+            refused(Status.INVALID_ARGUMENT, "", () -> Network.create(n));
         }
-        refused(Status.INVALID_ARGUMENT, "creditBytes is 100", () -> new Network(2, new NetworkOptions(100)));
-        Network network = new Network(2, new NetworkOptions(1 << 16));
+        refused(Status.INVALID_ARGUMENT, "creditBytes is 100", () -> Network.create(2, NetworkOptions.DEFAULT.creditBytes(100)));
+        Network network = Network.create(2, NetworkOptions.DEFAULT.creditBytes(1 << 16));
         refused(Status.INVALID_ARGUMENT, "MULTI_WORKER_MIRRORED",
-                () -> new Strategy(StrategyOptions.DEFAULT.replicas(1).network(network)));
-        StrategyOptions first = options(2, 0).replicas(1).network(network);
+                () -> Strategy.create(StrategyOptions.DEFAULT.numReplicas(1).network(network)));
+        StrategyOptions first = options(2, 0).numReplicas(1).network(network);
         refused(Status.INVALID_ARGUMENT, "the cluster has 2 workers",
-                () -> new Strategy(first.replicasOfWorkers(1)));
-        refused(Status.INVALID_ARGUMENT, "replicasOfWorkers[1] is 0",
-                () -> new Strategy(first.replicasOfWorkers(1, 0)));
-        refused(Status.INVALID_ARGUMENT, "stagingBytes is -1", () -> new Strategy(first.stagingBytes(-1)));
-        Strategy strategy = new Strategy(first.stagingBytes(1));
-        refused(Status.FAILED_PRECONDITION, "joined this network", () -> new Strategy(first));
+                () -> Strategy.create(first.replicasPerWorker(1)));
+        refused(Status.INVALID_ARGUMENT, "replicasPerWorker[1] is 0",
+                () -> Strategy.create(first.replicasPerWorker(1, 0)));
+        refused(Status.INVALID_ARGUMENT, "stagingBytes is -1", () -> Strategy.create(first.stagingBytes(-1)));
+        Strategy strategy = Strategy.create(first.stagingBytes(1));
+        refused(Status.FAILED_PRECONDITION, "joined this network", () -> Strategy.create(first));
         network.close();
         network.close();
         refused(Status.FAILED_PRECONDITION, "network is closed",
-                () -> new Strategy(options(2, 1).replicas(1).network(network)));
+                () -> Strategy.create(options(2, 1).numReplicas(1).network(network)));
         strategy.close();
     }
 
     /** Whom nothing leads to. */
     private static StrategyOptions apart(int workers) {
-        return options(workers, 0).replicas(1).transport(Transport.NONE).reform(Reform.AT_NEXT_RUN);
+        return options(workers, 0).numReplicas(1).transport(Transport.NONE).reform(Reform.AT_NEXT_RUN);
     }
 
     private static void reforms() {
-        for (StrategyOptions alone : List.of(StrategyOptions.DEFAULT.replicas(2), apart(1))) {
-            try (Strategy strategy = new Strategy(alone)) {
+        for (StrategyOptions alone : List.of(StrategyOptions.DEFAULT.numReplicas(2), apart(1))) {
+            try (Strategy strategy = Strategy.create(alone)) {
                 refused(Status.FAILED_PRECONDITION, "Strategy.reform(): the strategy has only one worker",
                         strategy::reform);
-                equal(false, strategy.reformDue());
-                Properties p = strategy.query();
+                equal(false, strategy.isReformDue());
+                StrategyProperties p = strategy.properties();
                 equal(List.of(0, 0, 0), List.of(p.generation(), p.numJoined(), p.numLeft()));
             }
         }
         refused(Status.INVALID_ARGUMENT, "MULTI_WORKER_MIRRORED",
-                () -> new Strategy(StrategyOptions.DEFAULT.reform(Reform.AT_NEXT_RUN)));
+                () -> Strategy.create(StrategyOptions.DEFAULT.reform(Reform.AT_NEXT_RUN)));
         Strategy closed;
-        try (Strategy strategy = new Strategy(apart(2))) {
+        try (Strategy strategy = Strategy.create(apart(2))) {
             closed = strategy;
             for (int workers : new int[] {-1, 3}) {
                 refused(Status.INVALID_ARGUMENT, "ReformOptions.minWorkers is " + workers,
@@ -332,7 +332,7 @@ final class NetworkTest {
         }
         refused(Status.FAILED_PRECONDITION, "closed",
                 () -> closed.reform(ReformOptions.DEFAULT.timeout(Duration.ofSeconds(1))));
-        refused(Status.FAILED_PRECONDITION, "closed", closed::reformDue);
+        refused(Status.FAILED_PRECONDITION, "closed", closed::isReformDue);
         List<Strategy> together = workers(StrategyOptions.DEFAULT, 1, 1);
         refused(Status.UNIMPLEMENTED, "StrategyOptions.network", together.get(0)::reform);
         together.forEach(Strategy::close);
@@ -379,14 +379,14 @@ final class NetworkTest {
 
     /** A worker whose peer makes no call. */
     private static Strategy waiting(Network network) {
-        return new Strategy(options(2, 0).network(network).replicas(1).timeout(Duration.ofMinutes(5)));
+        return Strategy.create(options(2, 0).network(network).numReplicas(1).timeout(Duration.ofMinutes(5)));
     }
 
     private static void interrupted() throws Exception {
         for (Program<Object> wait : waits()) {
             for (boolean before : new boolean[] {false, true}) {
                 CountDownLatch begun = new CountDownLatch(1);
-                Network network = new Network(2);
+                Network network = Network.create(2);
                 try (Strategy strategy = waiting(network)) {
                     boolean[] still = new boolean[1];
                     FutureTask<Object> task = new FutureTask<>(() -> {
@@ -431,7 +431,7 @@ final class NetworkTest {
     private static void closedWhileItWaits() throws Exception {
         for (Program<Object> wait : waits()) {
             for (int i = 0; i < 20; i++) {
-                Network network = new Network(2);
+                Network network = Network.create(2);
                 Strategy strategy = waiting(network);
                 CountDownLatch begun = new CountDownLatch(1);
                 FutureTask<Object> task = new FutureTask<>(() -> {
@@ -453,7 +453,7 @@ final class NetworkTest {
     /** libdist must not take the strategy from a run that is about to call it. */
     private static void closedWhileOneComes() throws Exception {
         for (int i = 0; i < 1500; i++) {
-            Strategy strategy = new Strategy(1);
+            Strategy strategy = Strategy.create(1);
             CountDownLatch begun = new CountDownLatch(1);
             FutureTask<Status> task = new FutureTask<>(() -> {
                 begun.countDown();
@@ -476,9 +476,9 @@ final class NetworkTest {
 
     private static void collected() {
         for (int order = 0; order < 3; order++) {
-            Network network = new Network(2);
-            Object[] all = {network, new Strategy(options(2, 0).replicas(1).network(network)),
-                    new Strategy(options(2, 1).replicas(1).network(network))};
+            Network network = Network.create(2);
+            Object[] all = {network, Strategy.create(options(2, 0).numReplicas(1).network(network)),
+                    Strategy.create(options(2, 1).numReplicas(1).network(network))};
             network = null;
             for (int i = 0; i < all.length; i++) {
                 all[(order + i) % all.length] = null;

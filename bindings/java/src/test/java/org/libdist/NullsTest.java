@@ -32,7 +32,7 @@ import java.util.stream.Stream;
 final class NullsTest {
     /** What libdist alone makes. */
     private static final Set<Class<?>> GIVEN =
-            Set.of(Drift.class, Properties.class, Straggler.class, InputContext.class, UpdatePlace.class,
+            Set.of(Drift.class, StrategyProperties.class, Straggler.class, InputContext.class, UpdatePlace.class,
                     Work.class, Plan.class, Checkpoint.class, Elements.class, Block.class, RpcContext.class,
                     Closure.class, CoordinatorStats.class, Instances.class, Request.class, Item.class, Batch.class, Batcher.class, Version.class);
     /** What needs libdist-grpc.so. */
@@ -51,7 +51,7 @@ final class NullsTest {
 
     private static void byName() {
         Set<String> wrong = new TreeSet<>();
-        try (Strategy strategy = new Strategy(1)) {
+        try (Strategy strategy = Strategy.create(1)) {
             Samples samples = new Samples(strategy);
             strategy.run(replica -> {
                 samples.objects.add(replica);
@@ -141,35 +141,36 @@ final class NullsTest {
             Dataset dataset =
                     Dataset.fromTensors(strategy, List.of(tensor), DatasetOptions.DEFAULT.globalBatchSize(1));
             Topology topology = Topology.fromHost();
-            ClusterSpec spec = ClusterSpec.of(Map.of("worker", List.of("a:1")));
+            ClusterSpec spec = ClusterSpec.create(Map.of("worker", List.of("a:1")));
             objects.addAll(List.of(strategy, tensor, value, Variable.create(strategy, "w", tensor), dataset,
                     dataset.iterator(), dataset.iterator().position(), Group.create(strategy, 0), Halo.of(1),
                     Partition.replicate(1, new long[] {1}), Metric.create(strategy, MetricKind.SUM, "m"),
                     CrossDevice.create(CrossDeviceKind.DEFAULT), topology,
-                    DeviceAssignment.createSingle(topology), spec, ClusterResolver.simple(spec),
-                    ClusterResolverOptions.NONE, SlurmOptions.NONE, KubernetesOptions.NONE,
-                    RendezvousOptions.NONE,
-                    NetworkOptions.DEFAULT, new Network(1), OptionalInt.empty(),
-                    new ClusterJob("worker", List.of("a:1")), new Cancel(), new ValueScope(),
+                    DeviceAssignment.create(topology), spec, ClusterResolver.fromSpec(spec),
+                    ClusterResolverOptions.DEFAULT, SlurmOptions.DEFAULT, KubernetesOptions.DEFAULT,
+                    RendezvousOptions.DEFAULT,
+                    NetworkOptions.DEFAULT, Network.create(1), OptionalInt.empty(),
+                    new ClusterJob("worker", List.of("a:1")), Cancel.create(), ValueScope.create(),
                     Map.of("x", value), "x", Duration.ZERO, Path.of("/nonexistent/x"),
                     ByteBuffer.allocateDirect(4), TimeUnit.SECONDS, new long[] {1}, new int[] {1},
                     new int[][][] {{{0, 0, 0, 0}}}, new float[] {1}, new double[] {1}, new byte[] {1},
                     new Value[] {value}, new MeshAxis[0], new Edge[0], new Throwable(), new Partition[0],
                     (Executor) Runnable::run, Destination.device("CPU:0"), StrategyOptions.DEFAULT,
                     RunOptions.DEFAULT, ReformOptions.DEFAULT, PreemptionOptions.DEFAULT,
-                    PreemptionHandler.create(strategy, PreemptionOptions.DEFAULT), CollectiveOptions.NONE, CommunicationOptions.DEFAULT,
+                    PreemptionHandler.create(strategy, PreemptionOptions.DEFAULT), CollectiveOptions.DEFAULT, CommunicationOptions.DEFAULT,
                     VariableOptions.DEFAULT, DatasetOptions.DEFAULT, DevicesOptions.DEFAULT,
                     CheckpointOptions.DEFAULT, ApplyOptions.sgd(1), DirectBuffers.floats(1),
                     DirectBuffers.doubles(1), DirectBuffers.ints(1), DirectBuffers.longs(1), RpcCallOptions.DEFAULT,
-                    RpcClientOptions.DEFAULT, RpcServerOptions.DEFAULT, new RpcServer("127.0.0.1:0"), Server.local(), ServerOptions.DEFAULT,
-                    CoordinatorOptions.DEFAULT, PsVariableOptions.DEFAULT, ScheduleOptions.DEFAULT, InstancesOptions.DEFAULT, SubmitOptions.DEFAULT, BatcherOptions.DEFAULT, ItemOptions.DEFAULT, new Versions<String>(), new String[] {"x"},
+                    RpcClientOptions.DEFAULT, RpcServerOptions.DEFAULT, RpcServer.create("127.0.0.1:0"), Server.createLocal(), ServerOptions.DEFAULT,
+                    CoordinatorOptions.DEFAULT, CoordinatorVariableOptions.DEFAULT, ScheduleOptions.DEFAULT,
+                    UpdateOptions.DEFAULT, InstancesOptions.DEFAULT, SubmitOptions.DEFAULT, BatcherOptions.DEFAULT, ItemOptions.DEFAULT, Versions.<String>create(), new String[] {"x"},
                     (PartitionFunction) (dtype, shape) -> shape));
             if (RpcTest.isThere()) {
-                RpcClient client = new RpcClient("127.0.0.1:1"); // where nobody is
+                RpcClient client = RpcClient.create("127.0.0.1:1"); // where nobody is
                 objects.addAll(List.of(client, client.begin("x")));
-                ClusterSpec nobody = ClusterSpec.of(Map.of("ps", List.of("127.0.0.1:1"), "worker", List.of("127.0.0.1:2")));
-                Strategy servers = new Strategy(StrategyOptions.DEFAULT.kind(StrategyKind.PARAMETER_SERVER)
-                                .clusterResolver(ClusterResolver.simple(nobody)));
+                ClusterSpec nobody = ClusterSpec.create(Map.of("ps", List.of("127.0.0.1:1"), "worker", List.of("127.0.0.1:2")));
+                Strategy servers = Strategy.create(StrategyOptions.DEFAULT.kind(StrategyKind.PARAMETER_SERVER)
+                                .clusterResolver(ClusterResolver.fromSpec(nobody)));
                 objects.add(Coordinator.create(servers, CoordinatorOptions.DEFAULT.timeout(Duration.ofMillis(1))));
             }
         }

@@ -31,18 +31,18 @@ final class PreemptionTest {
     }
 
     private interface Program {
-        void with(Strategy strategy, PreemptionHandler handler, ReplicaBody<RuntimeException> step);
+        void with(Strategy strategy, PreemptionHandler handler, RunFunction<RuntimeException> step);
     }
 
     /** Steps that add one for each replica to the variable "steps" of a checkpoint. */
     private static void start(Path file, Duration grace, Program program) {
-        try (Strategy strategy = new Strategy(2);
+        try (Strategy strategy = Strategy.create(2);
                 Variable steps = Variable.create(strategy, copyOf(new float[] {0}),
                         VariableOptions.DEFAULT.name("steps").aggregation(Aggregation.SUM));
                 PreemptionHandler handler = PreemptionHandler.create(strategy,
                         PreemptionOptions.DEFAULT.path(file).variables(List.of(steps)).grace(grace))) {
             program.with(strategy, handler,
-                    replica -> replica.assign(steps, Assign.ADD, copyOf(new float[] {1})));
+                    replica -> steps.assign(replica, Assign.ADD, copyOf(new float[] {1})));
         }
     }
 
@@ -81,7 +81,7 @@ final class PreemptionTest {
         try {
             start(file, Duration.ofDays(1), (strategy, handler, step) -> {
                 handler.notifyPreemption();
-                try (Cancel stop = new Cancel()) {
+                try (Cancel stop = Cancel.create()) {
                     handler.run(step, RunOptions.DEFAULT.cancel(stop));
                     equal(PreemptionState.SAVED, handler.saveIfPreempted(stop));
                     // It ends waits for worker 0, of which there are none here, and runs.
@@ -99,7 +99,7 @@ final class PreemptionTest {
     }
 
     private static void misuse() throws Exception {
-        Strategy strategy = new Strategy(2);
+        Strategy strategy = Strategy.create(2);
         Variable variable = Variable.create(strategy, "w", copyOf(new float[] {0}));
         refused(Status.INVALID_ARGUMENT, "PreemptionOptions.grace is -1",
                 () -> PreemptionHandler.create(strategy, PreemptionOptions.DEFAULT.grace(Duration.ofNanos(-1))));

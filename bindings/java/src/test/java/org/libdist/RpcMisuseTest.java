@@ -43,18 +43,18 @@ final class RpcMisuseTest {
             System.gc();
             Thread.sleep(10);
         }
-        try (RpcClient client = new RpcClient(address)) {
+        try (RpcClient client = RpcClient.create(address)) {
             client.call("stop").close();
         }
-        check(!remote.ready());
+        check(!remote.isDone());
         pair.open.countDown();
         equal(ValueKind.NONE, remote.get().kind());
         collected(() -> Upcalls.sizeSince(before) == 0);
     }
 
     private static void forgetServer(long before) {
-        RpcServer unused = new RpcServer("127.0.0.1:0");
-        RpcMethod nothing = (context, arguments) -> null;
+        RpcServer unused = RpcServer.create("127.0.0.1:0");
+        RpcFunction nothing = (context, arguments) -> null;
         unused.register("a", nothing);
         unused.register("b", nothing);
         refused(Status.ALREADY_EXISTS, "b", () -> unused.register("b", nothing));
@@ -63,15 +63,15 @@ final class RpcMisuseTest {
     }
 
     private static void forgetCall(Pair pair) {
-        new RpcClient(pair.server.address()).begin("wait");
+        RpcClient.create(pair.server.address()).begin("wait");
     }
 
     private static RemoteValue forgetClient(Pair pair) {
-        return new RpcClient(pair.server.address()).begin("wait");
+        return RpcClient.create(pair.server.address()).begin("wait");
     }
 
     private static String serve() {
-        RpcServer server = new RpcServer("127.0.0.1:0");
+        RpcServer server = RpcServer.create("127.0.0.1:0");
         server.register("stop", (context, arguments) -> {
             new Thread(server::close).start();
             return null;
@@ -82,14 +82,14 @@ final class RpcMisuseTest {
 
     private static void misuse(Pair pair) {
         for (String address : List.of("", "host", "host:65536")) {
-            refused(Status.INVALID_ARGUMENT, "", () -> new RpcServer(address));
-            refused(Status.INVALID_ARGUMENT, "", () -> new RpcClient(address));
+            refused(Status.INVALID_ARGUMENT, "", () -> RpcServer.create(address));
+            refused(Status.INVALID_ARGUMENT, "", () -> RpcClient.create(address));
         }
         refused(Status.INVALID_ARGUMENT, "numThreads is -1",
-                () -> new RpcServer("127.0.0.1:0", RpcServerOptions.DEFAULT.numThreads(-1)));
+                () -> RpcServer.create("127.0.0.1:0", RpcServerOptions.DEFAULT.numThreads(-1)));
         refused(Status.INVALID_ARGUMENT, "maxQueued is -1",
-                () -> new RpcServer("127.0.0.1:0", RpcServerOptions.DEFAULT.maxQueued(-1)));
-        RpcMethod nothing = (context, arguments) -> null;
+                () -> RpcServer.create("127.0.0.1:0", RpcServerOptions.DEFAULT.maxQueued(-1)));
+        RpcFunction nothing = (context, arguments) -> null;
         refused(Status.FAILED_PRECONDITION, "started", () -> pair.server.register("late", nothing));
         refused(Status.FAILED_PRECONDITION, "already been started", pair.server::start);
         Value one = pair.text("1");
@@ -105,7 +105,7 @@ final class RpcMisuseTest {
         gone.close();
         refused(Status.FAILED_PRECONDITION, "the value is closed", () -> pair.client.call("echo", gone));
 
-        RpcServer fresh = new RpcServer("127.0.0.1:0");
+        RpcServer fresh = RpcServer.create("127.0.0.1:0");
         fresh.close();
         fresh.close();
         for (Tap.Test call : List.<Tap.Test>of(fresh::start, fresh::address, () -> fresh.register("x", nothing))) {
@@ -123,7 +123,7 @@ final class RpcMisuseTest {
         remote.cancel(); // it has ended
         remote.close();
         remote.close();
-        for (Tap.Test call : List.<Tap.Test>of(remote::get, remote::ready, remote::cancel, remote::future)) {
+        for (Tap.Test call : List.<Tap.Test>of(remote::get, remote::isDone, remote::cancel, remote::future)) {
             refused(Status.FAILED_PRECONDITION, "the remote value is closed", call);
         }
         equal("1", value.text());

@@ -78,7 +78,7 @@ final class RpcTest {
     }
 
     static void with(Program program) throws Exception {
-        try (Strategy values = new Strategy(1); Pair pair = new Pair(values)) {
+        try (Strategy values = Strategy.create(1); Pair pair = new Pair(values)) {
             program.with(pair);
         }
     }
@@ -86,7 +86,7 @@ final class RpcTest {
     /** A server with some methods, and a client. */
     static final class Pair implements AutoCloseable {
         final Strategy values; // that makes arguments
-        final RpcServer server = new RpcServer("127.0.0.1:0", RpcServerOptions.DEFAULT.numThreads(2).maxQueued(1024));
+        final RpcServer server = RpcServer.create("127.0.0.1:0", RpcServerOptions.DEFAULT.numThreads(2).maxQueued(1024));
         final RpcClient client;
         final AtomicInteger inside = new AtomicInteger(); // calls of "wait"
         final AtomicInteger ended = new AtomicInteger(); // those that nobody waited for any more
@@ -96,7 +96,7 @@ final class RpcTest {
             this.values = values;
             offer(server);
             server.start();
-            client = new RpcClient(server.address());
+            client = RpcClient.create(server.address());
         }
 
         void offer(RpcServer to) {
@@ -190,14 +190,14 @@ final class RpcTest {
                 for (int i = 0; i < 2; i++) {
                     refused((Status) how.get(0), (String) how.get(1), remote::get);
                 }
-                check(remote.ready());
+                check(remote.isDone());
             }
         });
         equal("7", pair.client.call("first", pair.text("7")).text()); // all goes on
     }
 
     private static void cancelled(Pair pair) throws Exception {
-        try (Cancel stop = new Cancel(); Cancel other = new Cancel()) {
+        try (Cancel stop = Cancel.create(); Cancel other = Cancel.create()) {
             RemoteValue goesOn = pair.client.begin("wait", RpcCallOptions.DEFAULT.cancel(other));
             RpcCallOptions options = RpcCallOptions.DEFAULT.cancel(stop);
             FutureTask<Void> call = new FutureTask<>(() -> { pair.client.call("wait", options); }, null);
@@ -209,7 +209,7 @@ final class RpcTest {
             refused(Status.CANCELLED, "enough", () -> pair.client.begin("wait", options));
             refused(Status.CANCELLED, "enough", () -> pair.client.methods(options));
             pair.await(pair.ended, 1);
-            check(!goesOn.ready());
+            check(!goesOn.isDone());
             other.signal("too long");
             refused(Status.CANCELLED, "too long", goesOn::get);
             goesOn.close();
@@ -253,7 +253,7 @@ final class RpcTest {
         Thread.currentThread().interrupt(); // before
         refused(Status.CANCELLED, "interrupted", () -> pair.client.call("wait"));
         check(Thread.interrupted());
-        check(!remote.ready());
+        check(!remote.isDone());
         pair.open.countDown();
         equal(ValueKind.NONE, remote.get().kind());
     }
@@ -262,19 +262,19 @@ final class RpcTest {
         RpcCallOptions soon = RpcCallOptions.DEFAULT.timeout(SOON);
         refused(Status.DEADLINE_EXCEEDED, "no answer in time", () -> pair.client.call("wait", soon));
         refused(Status.DEADLINE_EXCEEDED, "no answer in time", () -> pair.client.begin("wait", soon).get());
-        try (RpcClient hasty = new RpcClient(pair.server.address(), RpcClientOptions.DEFAULT.timeout(SOON))) {
+        try (RpcClient hasty = RpcClient.create(pair.server.address(), RpcClientOptions.DEFAULT.timeout(SOON))) {
             refused(Status.DEADLINE_EXCEEDED, "no answer in time", () -> hasty.call("wait"));
         }
         RemoteValue remote = pair.client.begin("wait");
         for (Duration each : List.of(Duration.ZERO, SOON, SOON)) { // the end of the wait is not that of the call
             refused(Status.DEADLINE_EXCEEDED, "The call continues to run", () -> remote.get(each));
         }
-        check(!remote.ready());
+        check(!remote.isDone());
         pair.open.countDown();
         equal(ValueKind.NONE, remote.get(Duration.ofNanos(-1)).kind());
         equal(ValueKind.NONE, remote.get(Duration.ZERO).kind());
         // Nobody is there, and no call of this client's was on its way when the server ended.
-        try (RpcClient late = new RpcClient(pair.server.address())) {
+        try (RpcClient late = RpcClient.create(pair.server.address())) {
             pair.server.close();
             refused(Status.DEADLINE_EXCEEDED, "cannot be reached",
                     () -> late.call("wait", RpcCallOptions.DEFAULT.timeout(Duration.ofMillis(300))));
@@ -358,7 +358,7 @@ final class RpcTest {
         equal(List.of(Status.CANCELLED, Status.CANCELLED, Status.UNAVAILABLE), ends);
         equal(2, pair.ended.get());
         // The same client finds another server at the address.
-        try (RpcServer again = new RpcServer(address)) {
+        try (RpcServer again = RpcServer.create(address)) {
             pair.offer(again);
             again.start();
             equal("7", pair.client.call("first", pair.text("7")).text());
@@ -381,7 +381,7 @@ final class RpcTest {
     private static void runEnds(Pair pair) throws Exception {
         AtomicInteger begun = new AtomicInteger();
         List<Status> ends = Collections.synchronizedList(new ArrayList<>());
-        try (Strategy two = new Strategy(2); RpcServer server = new RpcServer("127.0.0.1:0")) {
+        try (Strategy two = Strategy.create(2); RpcServer server = RpcServer.create("127.0.0.1:0")) {
             server.register("run", (context, arguments) -> {
                 Cancel cancel = context.cancel();
                 DistException end = thrown(DistException.class, () -> two.run(replica -> {
@@ -396,7 +396,7 @@ final class RpcTest {
                 throw end;
             });
             server.start();
-            try (RpcClient client = new RpcClient(server.address()); RemoteValue run = client.begin("run")) {
+            try (RpcClient client = RpcClient.create(server.address()); RemoteValue run = client.begin("run")) {
                 pair.await(begun, 2);
                 run.cancel();
                 until(() -> !ends.isEmpty());

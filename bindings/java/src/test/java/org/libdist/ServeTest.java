@@ -29,7 +29,7 @@ import java.util.concurrent.atomic.AtomicReference;
 final class ServeTest {
     private static final Duration FOREVER = Duration.ofNanos(-1);
     private static final StrategyOptions SERVER =
-            StrategyOptions.DEFAULT.replicas(2).threads(ReplicaThreads.LIBRARY);
+            StrategyOptions.DEFAULT.numReplicas(2).threads(ReplicaThreads.LIBRARY);
 
     private ServeTest() {}
 
@@ -55,7 +55,7 @@ final class ServeTest {
 
     private static Tap.Test on(int replicas, Test test) {
         return () -> {
-            try (Strategy strategy = new Strategy(SERVER.replicas(replicas))) {
+            try (Strategy strategy = Strategy.create(SERVER.numReplicas(replicas))) {
                 test.run(strategy);
             }
         };
@@ -118,7 +118,7 @@ final class ServeTest {
     }
 
     private static void misuse(Strategy strategy) throws Exception {
-        try (Strategy caller = new Strategy(2)) {
+        try (Strategy caller = Strategy.create(2)) {
             DistException refusal = thrown(DistException.class, () -> caller.submit(replica -> 1));
             check(refusal.status() == Status.FAILED_PRECONDITION
                             && refusal.getMessage().contains("ReplicaThreads.LIBRARY"),
@@ -137,7 +137,7 @@ final class ServeTest {
         refused(Status.FAILED_PRECONDITION, kept::check);
         refused(Status.FAILED_PRECONDITION, kept::instanceState);
         thrown(ExecutionException.class, () -> strategy.submit(r -> r.instanceState(String.class).length()).get());
-        Strategy closed = new Strategy(SERVER);
+        Strategy closed = Strategy.create(SERVER);
         Instances instances = closed.openInstances();
         equal(closed, instances.strategy());
         closed.close();
@@ -158,7 +158,7 @@ final class ServeTest {
         failed(Status.DEADLINE_EXCEEDED,
                 strategy.submit(
                         replica -> calls.incrementAndGet(), SubmitOptions.DEFAULT.timeout(Duration.ofNanos(1))));
-        try (Cancel stop = new Cancel()) {
+        try (Cancel stop = Cancel.create()) {
             SubmitOptions options = SubmitOptions.DEFAULT.cancel(stop);
             Request<Integer> stopped = strategy.submit(replica -> calls.incrementAndGet(), options);
             stop.signal("the client is gone");
@@ -207,7 +207,7 @@ final class ServeTest {
         AtomicInteger warm = new AtomicInteger();
         List<Integer> ended = Collections.synchronizedList(new ArrayList<>());
         IOException boom = new IOException("boom");
-        try (Strategy strategy = new Strategy(SERVER)) {
+        try (Strategy strategy = Strategy.create(SERVER)) {
             InstancesOptions options =
                     InstancesOptions.DEFAULT.createState(replica -> new Engine(replica.id()))
                             .destroyState(state -> ended.add(((Engine) state).id + strategy.numReplicas()))
@@ -287,7 +287,7 @@ final class ServeTest {
         long tokens = Upcalls.lastToken();
         CountDownLatch over = new CountDownLatch(1);
         CountDownLatch ended = new CountDownLatch(1);
-        Strategy strategy = new Strategy(SERVER.replicas(1));
+        Strategy strategy = Strategy.create(SERVER.numReplicas(1));
         strategy.openInstances(
                 InstancesOptions.DEFAULT.createState(replica -> 1).destroyState(state -> ended.countDown()));
         CountDownLatch inside = new CountDownLatch(1);
@@ -360,7 +360,7 @@ final class ServeTest {
     private static void host() throws Exception {
         IOException boom = new IOException("boom");
         try (Strategy strategy =
-                        new Strategy(StrategyOptions.DEFAULT.replicas(2).threads(ReplicaThreads.HOST))) {
+                        Strategy.create(StrategyOptions.DEFAULT.numReplicas(2).threads(ReplicaThreads.HOST))) {
             strategy.openInstances(InstancesOptions.DEFAULT.createState(replica -> {
                 throw boom;
             }));

@@ -78,11 +78,11 @@ final class ServersMisuseTest {
             });
             job.coordinator.schedule("throws").close(); // the closure goes on
             refused(Status.UNKNOWN, "closure 7 (throws) on worker 0", () -> {
-                while (!job.coordinator.done()) {
+                while (!job.coordinator.isDone()) {
                     Thread.sleep(1);
                 }
             });
-            check(job.coordinator.done());
+            check(job.coordinator.isDone());
             // What has failed has changed nothing.
             equal("f32[1] [0]", job.read("v"));
             equal("f32[1] [6]", job.call("add and double", job.number(3)));
@@ -123,7 +123,7 @@ final class ServersMisuseTest {
             refused(Status.DEADLINE_EXCEEDED, "place in the queue", () -> job.coordinator.schedule("which", null, soon));
             refused(Status.DEADLINE_EXCEEDED, "waiting for closures", () -> job.coordinator.join(SOON));
             refused(Status.DEADLINE_EXCEEDED, "continues to run", () -> server.join(SOON));
-            try (Cancel cancel = new Cancel()) {
+            try (Cancel cancel = Cancel.create()) {
                 ScheduleOptions options = ScheduleOptions.DEFAULT.timeout(noLimit).cancel(cancel);
                 List<Tap.Test> cancelled = List.of(() -> job.coordinator.schedule("which", null, options),
                         () -> job.coordinator.join(noLimit, cancel), () -> server.join(noLimit, cancel));
@@ -138,7 +138,7 @@ final class ServersMisuseTest {
             // One that waits can be taken back; one that runs goes on.
             queued.future().cancel(true);
             refused(Status.CANCELLED, "", queued::get);
-            check(!running.ready());
+            check(!running.isDone());
             job.open.countDown();
             equal(ValueKind.NONE, running.get().kind());
             job.coordinator.join();
@@ -228,7 +228,7 @@ final class ServersMisuseTest {
                     System.gc();
                     Thread.sleep(10);
                 }
-                check(!remote.ready());
+                check(!remote.isDone());
                 refused(Status.DEADLINE_EXCEEDED, "continues to run", () -> ps.join(Duration.ZERO));
                 job.open.countDown();
                 equal(ValueKind.NONE, remote.get().kind());
@@ -253,7 +253,7 @@ final class ServersMisuseTest {
     }
 
     private static void forgetServer() {
-        Server unused = Server.local();
+        Server unused = Server.createLocal();
         unused.register("a", (closure, arguments) -> null);
         unused.registerUpdate("a", (variables, arguments) -> {});
         refused(Status.ALREADY_EXISTS, "a", () -> unused.register("a", (closure, arguments) -> null));
@@ -289,7 +289,7 @@ final class ServersMisuseTest {
             refused(Status.NOT_FOUND, "\"x\"", () -> coordinator.read("x"));
             refused(Status.NOT_FOUND, "\"x\"", () -> coordinator.variableParts("x"));
             refused(Status.INVALID_ARGUMENT, "maxStaleness is -1",
-                    () -> coordinator.createVariable("x", copyOf(new float[1]), PsVariableOptions.DEFAULT.maxStaleness(-1)));
+                    () -> coordinator.createVariable("x", copyOf(new float[1]), CoordinatorVariableOptions.DEFAULT.maxStaleness(-1)));
             refused(Status.INVALID_ARGUMENT, "cannot be assigned",
                     () -> coordinator.assign("v", Assign.SET, Value.createTensor(job.values, copyOf(new float[2]))));
             refused(Status.UNIMPLEMENTED, "",
@@ -300,24 +300,24 @@ final class ServersMisuseTest {
             refused(Status.INVALID_ARGUMENT, "StrategyKind.PARAMETER_SERVER", () -> Coordinator.create(job.values));
             refused(Status.FAILED_PRECONDITION, "started", () -> server.register("late", (closure, arguments) -> null));
             refused(Status.FAILED_PRECONDITION, "already been started", server::start);
-            refused(Status.INVALID_ARGUMENT, "numThreads is -1", () -> Server.local(ServerOptions.DEFAULT.numThreads(-1)));
+            refused(Status.INVALID_ARGUMENT, "numThreads is -1", () -> Server.createLocal(ServerOptions.DEFAULT.numThreads(-1)));
             refused(Status.INVALID_ARGUMENT, "maxMessageBytes is -1",
-                    () -> Server.local(ServerOptions.DEFAULT.maxMessageBytes(-1)));
+                    () -> Server.createLocal(ServerOptions.DEFAULT.maxMessageBytes(-1)));
             refused(Status.INVALID_ARGUMENT, "bindAddress is \"nowhere\"",
-                    () -> Server.local(ServerOptions.DEFAULT.bindAddress("nowhere")));
-            refused(Status.INVALID_ARGUMENT, "", () -> new Server(ClusterSpec.of(Map.of("ps", List.of("a:1"))), "worker", 0));
+                    () -> Server.createLocal(ServerOptions.DEFAULT.bindAddress("nowhere")));
+            refused(Status.INVALID_ARGUMENT, "", () -> Server.create(ClusterSpec.create(Map.of("ps", List.of("a:1"))), "worker", 0));
             try (Strategy strategy = Job.strategy(List.of(server), List.of(job.servers.get(1)))) {
                 refused(Status.INVALID_ARGUMENT, "closuresPerWorker is -1",
                         () -> Coordinator.create(strategy, CoordinatorOptions.DEFAULT.closuresPerWorker(-1)));
             }
-            Server fresh = Server.local();
+            Server fresh = Server.createLocal();
             refused(Status.FAILED_PRECONDITION, "has not been started", fresh::join);
             fresh.close();
             fresh.close();
             for (Tap.Test call : List.<Tap.Test>of(fresh::start, fresh::target, fresh::join, fresh::stop)) {
                 refused(Status.FAILED_PRECONDITION, "the server is closed", call);
             }
-            try (Server named = new Server(ClusterSpec.of(Map.of("ps", List.of("127.0.0.1:0"))), "ps", OptionalInt.of(0),
+            try (Server named = Server.create(ClusterSpec.create(Map.of("ps", List.of("127.0.0.1:0"))), "ps", OptionalInt.of(0),
                          ServerOptions.DEFAULT.startTimeout(Duration.ofMillis(1)))) {
                 named.start();
                 refused(Status.DEADLINE_EXCEEDED, "no coordinator connected", named::join);

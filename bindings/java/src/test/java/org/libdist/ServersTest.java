@@ -45,7 +45,7 @@ final class ServersTest {
     /** A job of this process. */
     static final class Job implements AutoCloseable {
         final List<Server> servers = new ArrayList<>(); // parameter servers, then workers
-        final Strategy values = new Strategy(1); // that makes arguments
+        final Strategy values = Strategy.create(1); // that makes arguments
         final Strategy strategy;
         final Coordinator coordinator;
         final AtomicInteger inside = new AtomicInteger(); // closures that wait
@@ -54,16 +54,16 @@ final class ServersTest {
         final AtomicReference<Closure> kept = new AtomicReference<>();
         final AtomicReference<Elements> lent = new AtomicReference<>();
 
-        Job(int numPs, int numWorkers, CoordinatorOptions options) {
-            for (int i = 0; i < numPs + numWorkers; i++) {
+        Job(int numParameterServers, int numWorkers, CoordinatorOptions options) {
+            for (int i = 0; i < numParameterServers + numWorkers; i++) {
                 servers.add(server());
             }
-            strategy = strategy(servers.subList(0, numPs), servers.subList(numPs, servers.size()));
+            strategy = strategy(servers.subList(0, numParameterServers), servers.subList(numParameterServers, servers.size()));
             coordinator = Coordinator.create(strategy, options);
         }
 
         Server server() {
-            Server server = Server.local();
+            Server server = Server.createLocal();
             register(server);
             server.start();
             return server;
@@ -74,9 +74,9 @@ final class ServersTest {
         }
 
         static Strategy strategy(List<Server> ps, List<Server> workers) {
-            try (ClusterSpec spec = ClusterSpec.of(Map.of("ps", addresses(ps), "worker", addresses(workers)));
-                    ClusterResolver resolver = ClusterResolver.simple(spec)) {
-                return new Strategy(
+            try (ClusterSpec spec = ClusterSpec.create(Map.of("ps", addresses(ps), "worker", addresses(workers)));
+                    ClusterResolver resolver = ClusterResolver.fromSpec(spec)) {
+                return Strategy.create(
                         StrategyOptions.DEFAULT.kind(StrategyKind.PARAMETER_SERVER).clusterResolver(resolver));
             }
         }
@@ -216,7 +216,7 @@ final class ServersTest {
             job.coordinator.join();
             for (int i = 1; i <= 7; i++) {
                 floats(remotes.get(i - 1).get().tensor(), 2 * i);
-                check(remotes.get(i - 1).ready());
+                check(remotes.get(i - 1).isDone());
                 floats(remotes.get(i - 1).future().get().tensor(), 2 * i);
                 remotes.get(i - 1).close();
             }
@@ -224,16 +224,16 @@ final class ServersTest {
             equal("f32[1] [3]", job.call("itself", job.number(3)));
             equal("\"which NONE false true 8\"", job.call("which", null));
             equal("f32[1] [28]", job.call("read", job.text("v")));
-            check(job.coordinator.done());
+            check(job.coordinator.isDone());
             CoordinatorStats stats = job.coordinator.stats();
             check(stats.bytesSent() > 7 * 4 && stats.bytesReceived() > 7 * 4, stats);
             equal(new CoordinatorStats(2, 2, 2, 0, 0, 10, 10, 0, 0, 0, 10, stats.bytesSent(), stats.bytesReceived()),
                     stats);
-            String trace = job.coordinator.writeTrace();
+            String trace = job.coordinator.traceJson();
             for (String words : List.of("traceEvents", "add and double", "worker 1")) {
                 check(trace.contains(words), trace);
             }
-            String first = job.servers.get(0).writeTrace();
+            String first = job.servers.get(0).traceJson();
             check(first.contains("\"libdist ps 0\""), first);
             // The servers end with their coordinator.
             refused(Status.DEADLINE_EXCEEDED, "continues to run", () -> job.servers.get(0).join(Duration.ZERO));
@@ -262,12 +262,12 @@ final class ServersTest {
                 numbers[i] = i;
             }
             Tensor table = copyOf(numbers).reshaped(7, 2);
-            coordinator.createVariable("table", table, PsVariableOptions.DEFAULT.partitions(3, 1));
+            coordinator.createVariable("table", table, CoordinatorVariableOptions.DEFAULT.partitions(3, 1));
             job.create("w", 0, 0, 0);
             coordinator.createVariable(
-                    "m", copyOf(new float[] {0, 0, 0}), PsVariableOptions.DEFAULT.colocateWith("w"));
+                    "m", copyOf(new float[] {0, 0, 0}), CoordinatorVariableOptions.DEFAULT.colocateWith("w"));
             equal(List.of("v", "table", "w", "m"), coordinator.variables());
-            equal(new Coordinator.Spec(DType.F32, List.of(7L, 2L)), coordinator.variableSpec("table"));
+            equal(new TensorSpec(DType.F32, List.of(7L, 2L)), coordinator.variableSpec("table"));
             String[] device = {"/job:ps/replica:0/task:0/device:CPU:0", "/job:ps/replica:0/task:1/device:CPU:0"};
             equal(List.of(new Coordinator.Part(device[1], 0, 3), new Coordinator.Part(device[0], 3, 2),
                           new Coordinator.Part(device[1], 5, 2)),
@@ -285,7 +285,7 @@ final class ServersTest {
             refused(Status.INVALID_ARGUMENT, "1 numbers",
                     () -> coordinator.createVariable("bad", table.reshaped(7, 1, 2)));
             refused(Status.INVALID_ARGUMENT, "partitions are [0]",
-                    () -> coordinator.createVariable("bad", ints, PsVariableOptions.DEFAULT.partitions(0)));
+                    () -> coordinator.createVariable("bad", ints, CoordinatorVariableOptions.DEFAULT.partitions(0)));
 
             // All of it, some rows of it, and changes of some.
             Value whole = coordinator.read("table", "v").get(0);
@@ -346,14 +346,14 @@ final class ServersTest {
                     job.create("other", 1);
                     job.create("v", 0);
                     if (round == 1) {
-                        equal(3L, job.coordinator.restore(path));
+                        equal(3L, job.coordinator.load(path));
                         equal("f32[1] [6]", job.read("v"));
                     }
                     for (int i = 1; i <= 3; i++) {
                         job.coordinator.schedule("add and double", job.number(3 * round + i));
                     }
                     job.coordinator.join(Duration.ofSeconds(Long.MAX_VALUE));
-                    refused(Status.FAILED_PRECONDITION, "before the first closure", () -> job.coordinator.restore(path));
+                    refused(Status.FAILED_PRECONDITION, "before the first closure", () -> job.coordinator.load(path));
                     job.coordinator.save(path);
                     equal(round == 0 ? "f32[1] [6]" : "f32[1] [21]", job.read("v"));
                 }

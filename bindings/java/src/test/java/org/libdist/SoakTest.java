@@ -36,7 +36,7 @@ public final class SoakTest {
     }
 
     private static void flat() throws IOException {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             round(strategy, CALLS / 10); // warm: code is compiled, arenas are there
             long before = residentKib();
             round(strategy, CALLS);
@@ -48,7 +48,7 @@ public final class SoakTest {
     }
 
     private static void round(Strategy strategy, int calls) {
-        CollectiveOptions options = CollectiveOptions.tag("a tag that is longer than others");
+        CollectiveOptions options = CollectiveOptions.DEFAULT.tag("a tag that is longer than others");
         strategy.run(replica -> {
             FloatBuffer data = DirectBuffers.of(1f);
             Tensor listed = Tensors.copyOf(new float[] {1, 2, 3});
@@ -57,14 +57,14 @@ public final class SoakTest {
             }
             for (int i = 0; i < calls / 10; i++) {
                 replica.allReduce(ReduceOp.MEAN, List.of(listed), options);
-                replica.async().barrier(CollectiveOptions.NONE).join();
+                replica.async().barrier(CollectiveOptions.DEFAULT).join();
             }
         });
         Value args =
                 Value.createTuple(strategy, Value.createTensor(strategy, Tensors.copyOf(new float[10_000])));
         for (int i = 0; i < calls / 10; i++) {
             strategy.run(replica -> {});
-            try (Value result = strategy.runValues((replica, given, kwargs) -> given.item(0), args)) {
+            try (Value result = strategy.run((replica, given, kwargs) -> given.item(0), args)) {
                 check(result.tensor().floats().get(9) == 0f);
             }
             try {

@@ -89,7 +89,7 @@ final class TopologyTest {
         try (Topology topology = full(2, 2, 1, 2)) {
             int[] block = {1, 2, 1, 2};
             try (DeviceAssignment built =
-                            DeviceAssignment.build(topology, block, null, 2, DeviceOrder.MESH)) {
+                            DeviceAssignment.create(topology, block, null, 2, DeviceOrder.MESH)) {
                 equal(2, built.numReplicas());
                 equal(4, built.numLogicalDevices());
                 equal(topology, built.topology());
@@ -104,15 +104,15 @@ final class TopologyTest {
                 check(Arrays.equals(new int[] {0, 1}, built.lookupReplicas(0, 3)));
                 equal(Status.INVALID_ARGUMENT, failure(() -> built.lookupReplicas(1, 3)));
                 equal(Status.INVALID_ARGUMENT, failure(() -> built.coordinates(2, 0)));
-                try (DeviceAssignment again = DeviceAssignment.create(topology, all)) {
+                try (DeviceAssignment again = DeviceAssignment.fromCoreAssignment(topology, all)) {
                     check(Arrays.deepEquals(all, again.coreAssignment()));
                 }
             }
-            try (DeviceAssignment single = DeviceAssignment.createSingle(topology);
-                    DeviceAssignment each = DeviceAssignment.build(topology, null, 8);
-                    DeviceAssignment none = DeviceAssignment.create(topology, new int[0][][]);
-                    DeviceAssignment flat = DeviceAssignment.create(topology, new int[8], 1, 2);
-                    DeviceAssignment empty = DeviceAssignment.create(topology, new int[0], 0, 3)) {
+            try (DeviceAssignment single = DeviceAssignment.create(topology);
+                    DeviceAssignment each = DeviceAssignment.create(topology, null, 8);
+                    DeviceAssignment none = DeviceAssignment.fromCoreAssignment(topology, new int[0][][]);
+                    DeviceAssignment flat = DeviceAssignment.fromCoreAssignment(topology, new int[8], 1, 2);
+                    DeviceAssignment empty = DeviceAssignment.fromCoreAssignment(topology, new int[0], 0, 3)) {
                 equal(2, flat.numLogicalDevices());
                 equal(3, empty.numLogicalDevices());
                 check(Arrays.equals(new int[4], single.coordinates(0, 0)));
@@ -121,13 +121,13 @@ final class TopologyTest {
                 equal(0, none.coreAssignment().length);
             }
             equal(Status.INVALID_ARGUMENT,
-                    failure(() -> DeviceAssignment.build(topology, new int[] {3, 1, 1, 1}, 1)));
+                    failure(() -> DeviceAssignment.create(topology, new int[] {3, 1, 1, 1}, 1)));
         }
     }
 
     private static void lifetimes() {
         Topology topology = full(2, 2, 1, 1);
-        DeviceAssignment assignment = DeviceAssignment.build(topology, new int[] {1, 2, 1, 1}, 2);
+        DeviceAssignment assignment = DeviceAssignment.create(topology, new int[] {1, 2, 1, 1}, 2);
         topology.close();
         topology.close();
         equal(Status.FAILED_PRECONDITION, failure(topology::meshRank));
@@ -138,7 +138,7 @@ final class TopologyTest {
         StrategyOptions options =
                 StrategyOptions.DEFAULT.kind(StrategyKind.MESH).deviceAssignment(assignment);
         DeviceAssignment ofStrategy;
-        try (Strategy strategy = new Strategy(options)) {
+        try (Strategy strategy = Strategy.create(options)) {
             ofStrategy = strategy.deviceAssignment().orElseThrow();
             equal(assignment, ofStrategy);
             assignment.close();
@@ -150,8 +150,8 @@ final class TopologyTest {
             equal(2, ofStrategy.topology().meshShape()[0]);
         }
         equal(Status.FAILED_PRECONDITION, failure(ofStrategy::numReplicas));
-        equal(Status.FAILED_PRECONDITION, failure(() -> new Strategy(options)));
-        try (Strategy mirrored = new Strategy(2)) {
+        equal(Status.FAILED_PRECONDITION, failure(() -> Strategy.create(options)));
+        try (Strategy mirrored = Strategy.create(2)) {
             equal(1, mirrored.numLogicalDevices());
             equal(Optional.empty(), mirrored.deviceAssignment());
         }
@@ -171,18 +171,18 @@ final class TopologyTest {
             thrown(IllegalArgumentException.class, () -> topology.hostNameAt(new int[5], "w"));
             equal(Status.INVALID_ARGUMENT, failure(() -> topology.taskAt(1, 0, 0, 0)));
             thrown(IllegalArgumentException.class,
-                    () -> DeviceAssignment.build(topology, new int[4], new int[3], 1, DeviceOrder.AUTO));
+                    () -> DeviceAssignment.create(topology, new int[4], new int[3], 1, DeviceOrder.AUTO));
             equal(Status.INVALID_ARGUMENT,
-                    failure(() -> DeviceAssignment.build(topology, new int[] {1}, 1)));
+                    failure(() -> DeviceAssignment.create(topology, new int[] {1}, 1)));
             equal(Status.INVALID_ARGUMENT,
-                    failure(() -> DeviceAssignment.create(topology, new int[][][] {{{0, 0}}})));
+                    failure(() -> DeviceAssignment.fromCoreAssignment(topology, new int[][][] {{{0, 0}}})));
             thrown(IllegalArgumentException.class,
-                    () -> DeviceAssignment.create(topology, new int[4], 1, 2));
+                    () -> DeviceAssignment.fromCoreAssignment(topology, new int[4], 1, 2));
             equal(Status.INVALID_ARGUMENT,
-                    failure(() -> DeviceAssignment.create(topology, new int[4], -1, -1)));
-            thrown(NullPointerException.class, () -> DeviceAssignment.createSingle(null));
+                    failure(() -> DeviceAssignment.fromCoreAssignment(topology, new int[4], -1, -1)));
+            thrown(NullPointerException.class, () -> DeviceAssignment.create(null));
             thrown(NullPointerException.class,
-                    () -> DeviceAssignment.build(topology, null, null, 1, null));
+                    () -> DeviceAssignment.create(topology, null, null, 1, null));
         }
     }
 

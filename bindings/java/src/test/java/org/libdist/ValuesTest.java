@@ -20,7 +20,7 @@ import java.util.concurrent.CountDownLatch;
 
 /** Tensors, values and variables, from outside and inside replicas. */
 final class ValuesTest {
-    private static final CollectiveOptions NONE = CollectiveOptions.NONE;
+    private static final CollectiveOptions NONE = CollectiveOptions.DEFAULT;
 
     private ValuesTest() {}
 
@@ -68,7 +68,7 @@ final class ValuesTest {
     }
 
     private static void kinds() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             Value one = Value.createTensor(strategy, copyOf(new float[] {1, 2}));
             Value list = Value.createList(
                     strategy, List.of(one, Value.createText(strategy, "zwölf \uD83D\uDCA5")));
@@ -110,7 +110,7 @@ final class ValuesTest {
     }
 
     private static void viewsOutlive() {
-        Strategy strategy = new Strategy(1);
+        Strategy strategy = Strategy.create(1);
         FloatBuffer kept;
         try (Value value = Value.createTensor(strategy, copyOf(new float[] {7, 8}))) {
             kept = value.tensor().floats();
@@ -126,7 +126,7 @@ final class ValuesTest {
         equal(7f, kept.get(0));
         floats(component, 5);
         long before = Upcalls.lastToken();
-        try (Strategy other = new Strategy(1)) {
+        try (Strategy other = Strategy.create(1)) {
             Value.wrapTensor(other, copyOf(new float[] {1})).close();
             equal(0, Upcalls.sizeSince(before)); // the release has come
             Value item = Value.createList(other, List.of(Value.createNone(other))).item(0);
@@ -146,12 +146,12 @@ final class ValuesTest {
     }
 
     private static void runsOnValues() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             Value args = Value.createTuple(strategy, perReplica(strategy, 1, 2));
             Value kwargs =
                     Value.createDict(strategy, Map.of("scale", Value.createTensor(strategy, scalar(10f))));
             Value[] kept = new Value[1];
-            Value result = strategy.runValues((replica, given, named) -> {
+            Value result = strategy.run((replica, given, named) -> {
                 kept[0] = given;
                 float x =
                         given.item(0).tensor().floats().get(0) * named.get("scale").tensor().floats().get(0);
@@ -159,11 +159,11 @@ final class ValuesTest {
             }, args, kwargs, RunOptions.DEFAULT);
             equal("PerReplica: 0: f32 10, 1: f32 20", result.describe());
             equal(Status.FAILED_PRECONDITION, thrown(DistException.class, () -> kept[0].size()).status());
-            equal(null, strategy.runValues((replica, given, named) -> null, null));
-            Value passed = strategy.runValues((replica, given, named) -> given.item(0), args);
+            equal(null, strategy.run((replica, given, named) -> null, null));
+            Value passed = strategy.run((replica, given, named) -> given.item(0), args);
             equal("PerReplica: 0: f32 1, 1: f32 2", passed.describe());
             DistException e = thrown(DistException.class,
-                    () -> strategy.runValues((replica, given, named) -> replica.id() == 0
+                    () -> strategy.run((replica, given, named) -> replica.id() == 0
                                             ? Value.createText(strategy, "a")
                                             : Value.createList(strategy, List.of()),
                                     null));
@@ -179,7 +179,7 @@ final class ValuesTest {
             CountDownLatch over = new CountDownLatch(1);
             CountDownLatch out = new CountDownLatch(1);
             DistException e =
-                    thrown(DistException.class, () -> strategy.runValues((replica, args, kwargs) -> {
+                    thrown(DistException.class, () -> strategy.run((replica, args, kwargs) -> {
                         if (replica.id() == 1) {
                             over.await();
                             out.countDown();
@@ -205,7 +205,7 @@ final class ValuesTest {
     }
 
     private static void mergeCalls() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             strategy.run(replica -> {
                 Value args =
                         Value.createTuple(strategy, Value.createTensor(strategy, scalar(replica.id() + 1f)));
@@ -233,7 +233,7 @@ final class ValuesTest {
 
     @SuppressWarnings("try") // a scope is there to be closed
     private static void variables() {
-        try (Strategy strategy = new Strategy(2)) {
+        try (Strategy strategy = Strategy.create(2)) {
             VariableOptions options =
                     VariableOptions.DEFAULT.name("w").aggregation(Aggregation.SUM);
             Variable w = Variable.create(strategy, copyOf(new float[] {1, 2}), options);
@@ -253,7 +253,7 @@ final class ValuesTest {
                             Value.createNone(strategy)));
             w.scatter(strategy, Scatter.SUB, slices);
             floats(w.component(0), 2, -2);
-            check(w.checkDrift(strategy).none());
+            check(w.checkDrift(strategy).isNone());
             w.component(1).floats().put(0, 9f);
             DistException drift = thrown(DistException.class, () -> w.checkDrift(strategy));
             equal(Status.DATA_LOSS, drift.status());
@@ -278,25 +278,25 @@ final class ValuesTest {
 
     private static void replicaVariables() {
         Variable[] found = new Variable[2];
-        Strategy strategy = new Strategy(2);
+        Strategy strategy = Strategy.create(2);
         strategy.run(replica -> {
             VariableOptions options = VariableOptions.DEFAULT.aggregation(Aggregation.MEAN);
             Variable v = replica.variable("v", copyOf(new float[] {replica.id()}), options);
             found[replica.id()] = v;
-            floats(replica.read(v).tensor(), 0);
-            replica.assign(v, Assign.ADD, copyOf(new float[] {replica.id() + 1}));
+            floats(v.read(replica).tensor(), 0);
+            v.assign(replica, Assign.ADD, copyOf(new float[] {replica.id() + 1}));
             floats(v.component(replica.id()), 1.5f);
-            replica.assign(v, Assign.SET, Value.createTensor(strategy, copyOf(new float[] {4})), NONE);
+            v.assign(replica, Assign.SET, Value.createTensor(strategy, copyOf(new float[] {4})), NONE);
             floats(v.component(replica.id()), 4);
             Value slices = Value.createComposite(strategy, ValueKind.INDEXED_SLICES,
                     List.of(Value.createTensor(strategy, copyOf(new float[] {2})),
                             Value.createTensor(strategy, copyOf(new int[] {0})), Value.createNone(strategy)));
-            replica.scatter(v, Scatter.ADD, slices, NONE);
+            v.scatter(replica, Scatter.ADD, slices, NONE);
             floats(v.component(replica.id()), 6);
-            Value updated = replica.update(v, (place, args, kwargs) -> {
+            Value updated = v.update(replica, (place, args, kwargs) -> {
                 place.copy().floats().put(0, 8f);
                 return Value.createText(strategy, place.device());
-            }, null, null, false);
+            }, null);
             check(updated.text().endsWith("CPU:" + replica.id()), updated);
             Variable function =
                     replica.variable("f", () -> Value.createTensor(strategy, scalar(1f)), options);

@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicReference;
 /** Versions: what replicas read, replaced while they run. */
 final class VersionTest {
     private static final StrategyOptions SERVER =
-            StrategyOptions.DEFAULT.replicas(2).threads(ReplicaThreads.LIBRARY);
+            StrategyOptions.DEFAULT.numReplicas(2).threads(ReplicaThreads.LIBRARY);
     private static final int ROUNDS = 50;
 
     private VersionTest() {}
@@ -49,8 +49,8 @@ final class VersionTest {
     private static void swapped() throws Exception {
         List<Model> all = new ArrayList<>();
         long tokens = Upcalls.lastToken();
-        try (Strategy strategy = new Strategy(SERVER);
-                Versions<Model> models = new Versions<>(model -> model.ended.incrementAndGet())) {
+        try (Strategy strategy = Strategy.create(SERVER);
+                Versions<Model> models = Versions.create(model -> model.ended.incrementAndGet())) {
             List<Request<Boolean>> requests = new ArrayList<>();
             for (int number = 1; number <= ROUNDS; number++) {
                 all.add(new Model(number));
@@ -58,9 +58,9 @@ final class VersionTest {
                 equal((long) number, models.latest());
                 for (int i = 0; i < 4; i++) {
                     requests.add(strategy.submit(replica -> {
-                        Version<Model> before = replica.version(models);
+                        Version<Model> before = models.get(replica);
                         Thread.yield();
-                        return before.equals(replica.version(models)) && before.content().ended.get() == 0
+                        return before.equals(models.get(replica)) && before.content().ended.get() == 0
                                 && before.number() == before.content().number;
                     }, SubmitOptions.DEFAULT.requestId(1000 + number)));
                 }
@@ -82,19 +82,19 @@ final class VersionTest {
         List<String> ended = Collections.synchronizedList(new ArrayList<>());
         CountDownLatch inside = new CountDownLatch(1);
         CountDownLatch release = new CountDownLatch(1);
-        try (Strategy strategy = new Strategy(SERVER);
-                Versions<String> texts = new Versions<>(text -> {
+        try (Strategy strategy = Strategy.create(SERVER);
+                Versions<String> texts = Versions.create(text -> {
                     ended.add(text);
                     throw new IllegalStateException(text);
                 })) {
             texts.publish("one");
             Request<String> request = strategy.submit(replica -> {
-                String before = replica.version(texts).content();
+                String before = texts.get(replica).content();
                 equal(2L, texts.publish("two"));
                 equal(Status.FAILED_PRECONDITION, thrown(DistException.class, () -> texts.await(2)).status());
                 inside.countDown();
                 release.await();
-                return before + " " + replica.version(texts);
+                return before + " " + texts.get(replica);
             }, SubmitOptions.DEFAULT);
             inside.await();
             equal(Status.DEADLINE_EXCEEDED,
@@ -110,31 +110,31 @@ final class VersionTest {
 
     private static void misuse() {
         AtomicReference<Replica> gone = new AtomicReference<>();
-        Versions<Integer> numbers = new Versions<>();
-        try (Strategy strategy = new Strategy(2)) {
+        Versions<Integer> numbers = Versions.create();
+        try (Strategy strategy = Strategy.create(2)) {
             equal(0L, numbers.latest());
             equal(Status.INVALID_ARGUMENT, thrown(DistException.class, () -> numbers.await(1)).status());
             strategy.run(replica -> {
-                DistException e = thrown(DistException.class, () -> replica.version(numbers));
+                DistException e = thrown(DistException.class, () -> numbers.get(replica));
                 equal(Status.FAILED_PRECONDITION, e.status());
             });
             numbers.publish(5);
             strategy.run(replica -> {
-                equal(5, replica.version(numbers).content());
+                equal(5, numbers.get(replica).content());
                 gone.set(replica);
             });
             equal(Status.FAILED_PRECONDITION,
-                    thrown(DistException.class, () -> gone.get().version(numbers)).status());
+                    thrown(DistException.class, () -> numbers.get(gone.get())).status());
             numbers.close();
             numbers.close();
             strategy.run(replica -> {
-                DistException e = thrown(DistException.class, () -> replica.version(numbers));
+                DistException e = thrown(DistException.class, () -> numbers.get(replica));
                 equal(Status.FAILED_PRECONDITION, e.status());
             });
         }
         equal(Status.FAILED_PRECONDITION, thrown(DistException.class, () -> numbers.publish(6)).status());
         equal(Status.FAILED_PRECONDITION, thrown(DistException.class, numbers::latest).status());
-        DistException e = thrown(DistException.class, () -> new Strategy(SERVER.cpus(-1)));
+        DistException e = thrown(DistException.class, () -> Strategy.create(SERVER.cpus(-1)));
         equal(Status.INVALID_ARGUMENT, e.status());
     }
 }

@@ -88,7 +88,7 @@ final class WordsTest {
     private static void messages() {
         String[][] pairs = {
                 {"dist_barrier(): replica 2 is not running", "Replica.barrier(): replica 2 is not running"},
-                {"num_replicas is -1: use 1 to 256", "replicas is -1: use 1 to 256"},
+                {"num_replicas is -1: use 1 to 256", "numReplicas is -1: use 1 to 256"},
                 {"dist_run_options.timeout_ns is negative", "RunOptions.timeout is negative"},
                 {"give DIST_THREADS_CALLER, LIBRARY or HOST", "give ReplicaThreads.CALLER, LIBRARY or HOST"},
                 {"op is DIST_REDUCE_USER, but options->reduce_fn is NULL",

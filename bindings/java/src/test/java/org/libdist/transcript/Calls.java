@@ -21,7 +21,7 @@ import org.libdist.InputContext;
 import org.libdist.Losses;
 import org.libdist.Network;
 import org.libdist.NetworkOptions;
-import org.libdist.Properties;
+import org.libdist.StrategyProperties;
 import org.libdist.ReduceOp;
 import org.libdist.Replica;
 import org.libdist.Scatter;
@@ -30,6 +30,7 @@ import org.libdist.Strategy;
 import org.libdist.Tensor;
 import org.libdist.Value;
 import org.libdist.ValueKind;
+import org.libdist.UpdateOptions;
 import org.libdist.Variable;
 
 /** One entry for each call of TRANSCRIPTS.md's table. */
@@ -136,7 +137,7 @@ final class Calls {
     private static void strategies() {
         object("cross_device_create",
                 (p, l) -> l.number("options.kind") == 0x1001
-                        ? CrossDevice.reductionToOneDevice(l.text("options.reduce_to_device"),
+                        ? CrossDevice.createReductionToOneDevice(l.text("options.reduce_to_device"),
                                 l.has("options.accumulate") ? Functions.accumulate(p, l) : null)
                         : CrossDevice.create(Codes.get(CrossDeviceKind.class, l.number("options.kind"))));
         act("cross_device_destroy", (p, l) -> p.object(CrossDevice.class, l, "cross_device").close());
@@ -144,18 +145,18 @@ final class Calls {
                 (p, l) -> Codes.of(p.object(CrossDevice.class, l, "cross_device").kind()));
         text("cross_device_device", (p, l) -> p.object(CrossDevice.class, l, "cross_device").device());
         object("network_create",
-                (p, l) -> new Network(l.number("num_workers"),
-                                new NetworkOptions(l.integer("options.credit_bytes"))));
+                (p, l) -> Network.create(l.number("num_workers"),
+                                NetworkOptions.DEFAULT.creditBytes(l.integer("options.credit_bytes"))));
         act("network_destroy", (p, l) -> p.object(Network.class, l, "network").close());
-        object("strategy_create", (p, l) -> new Strategy(Options.strategy(p, l)));
+        object("strategy_create", (p, l) -> Strategy.create(Options.strategy(p, l)));
         act("strategy_destroy", (p, l) -> strategy(p, l).close());
         number("strategy_num_replicas", (p, l) -> strategy(p, l).numReplicas());
         number("strategy_kind_of", (p, l) -> Codes.of(strategy(p, l).kind()));
         text("strategy_device", (p, l) -> strategy(p, l).device(l.number("replica_id")));
         text("strategy_parameter_device", (p, l) -> strategy(p, l).parameterDevice(l.number("index")));
-        ALL.put("strategy_query", (p, l, came) -> query(strategy(p, l).query(), came));
+        ALL.put("strategy_query", (p, l, came) -> query(strategy(p, l).properties(), came));
         value("run_values",
-                (p, l) -> strategy(p, l).runValues(Functions.replica(p, l), value(p, l, "args"),
+                (p, l) -> strategy(p, l).run(Functions.replica(p, l), value(p, l, "args"),
                                 value(p, l, "kwargs"), Options.run(l)));
         object("replica_enter", (p, l) -> strategy(p, l).enter(l.number("replica_id")));
         act("replica_leave", (p, l) -> replica(p, l).leave());
@@ -164,7 +165,7 @@ final class Calls {
         object("replica_strategy", (p, l) -> replica(p, l).strategy());
     }
 
-    private static void query(Properties q, Map<String, String> came) {
+    private static void query(StrategyProperties q, Map<String, String> came) {
         Map<String, Object> fields = new LinkedHashMap<>();
         fields.put("kind", Codes.of(q.kind()));
         fields.put("num_replicas", q.numReplicas());
@@ -190,20 +191,20 @@ final class Calls {
         ALL.put("all_reduce", (p, l, came) -> {
             List<Tensor> in = l.items("in").stream().map(Literals::tensor).toList();
             List<Tensor> out = l.items("out.shape").stream().map(Literals::tensor).toList();
-            replica(p, l).allReduce(op(l), in, out, CollectiveOptions.NONE);
+            replica(p, l).allReduce(op(l), in, out, CollectiveOptions.DEFAULT);
             came.put("out", Literals.array(out, Literals::of));
         });
         value("all_reduce_value",
                 (p, l) -> replica(p, l).allReduce(op(l), value(p, l, "value"),
-                                CollectiveOptions.NONE.timeout(
+                                CollectiveOptions.DEFAULT.timeout(
                                         Duration.ofNanos(l.integer("options.timeout_ns")))));
         value("all_gather_value",
                 (p, l) -> replica(p, l).allGather(
-                                value(p, l, "value"), CollectiveOptions.NONE.axis(l.number("options.axis"))));
+                                value(p, l, "value"), CollectiveOptions.DEFAULT.axis(l.number("options.axis"))));
         value("merge_call",
                 (p, l) -> replica(p, l).mergeCall(
                                 Functions.merge(p, l), value(p, l, "args"), value(p, l, "kwargs"),
-                                CollectiveOptions.NONE));
+                                CollectiveOptions.DEFAULT));
         ALL.put("average_loss", (p, l, came) -> {
             Tensor out = tensor(l, "out.shape");
             Losses.averageLoss(replica(p, l), tensor(l, "per_example_loss"), tensor(l, "sample_weight"),
@@ -271,14 +272,14 @@ final class Calls {
                         came.put("out", Literals.of(variable(p, l).component(l.number("replica_id")))));
         value("variable_read", (p, l) -> variable(p, l).read(strategy(p, l)));
         act("variable_assign", (p, l) -> variable(p, l).assign(strategy(p, l), how(l), value(p, l, "value")));
-        value("replica_read", (p, l) -> replica(p, l).read(variable(p, l)));
-        act("replica_assign", (p, l) -> replica(p, l).assign(variable(p, l), how(l), tensor(l, "value")));
+        value("replica_read", (p, l) -> variable(p, l).read(replica(p, l)));
+        act("replica_assign", (p, l) -> variable(p, l).assign(replica(p, l), how(l), tensor(l, "value")));
         act("replica_assign_value",
-                (p, l) -> replica(p, l).assign(
-                                variable(p, l), how(l), value(p, l, "value"), CollectiveOptions.NONE));
+                (p, l) -> variable(p, l).assign(
+                                replica(p, l), how(l), value(p, l, "value"), CollectiveOptions.DEFAULT));
         act("replica_scatter",
-                (p, l) -> replica(p, l).scatter(variable(p, l), Codes.get(Scatter.class, l.number("how")),
-                                value(p, l, "slices"), CollectiveOptions.NONE));
+                (p, l) -> variable(p, l).scatter(replica(p, l), Codes.get(Scatter.class, l.number("how")),
+                                value(p, l, "slices"), CollectiveOptions.DEFAULT));
     }
 
     private static Assign how(Line l) {
@@ -314,18 +315,17 @@ final class Calls {
         value("cross_device_broadcast",
                 (p, l) -> p.object(CrossDevice.class, l, "cross_device")
                                    .broadcast(value(p, l, "value"), destination(p, l, "destination.")));
-        value("update", (p, l) -> {
-            if (l.number("options.parallel") != 0) {
-                strategy(p, l).update(variable(p, l), Functions.update(p, l), value(p, l, "args"));
-                return null;
-            }
-            return strategy(p, l).updateValues(variable(p, l), Functions.updateValues(p, l), value(p, l, "args"),
-                    value(p, l, "kwargs"), l.number("options.ungrouped") != 0);
-        });
+        value("update",
+                (p, l) -> variable(p, l).update(strategy(p, l), Functions.update(p, l), value(p, l, "args"),
+                                value(p, l, "kwargs"), updateOptions(l)));
         value("replica_update",
-                (p, l) -> replica(p, l).update(variable(p, l), Functions.updateValues(p, l),
-                                value(p, l, "args"), value(p, l, "kwargs"),
-                                l.number("options.ungrouped") != 0));
+                (p, l) -> variable(p, l).update(replica(p, l), Functions.update(p, l), value(p, l, "args"),
+                                value(p, l, "kwargs"), updateOptions(l)));
+    }
+
+    private static UpdateOptions updateOptions(Line l) {
+        return UpdateOptions.DEFAULT.ungrouped(l.number("options.ungrouped") != 0)
+                .parallel(l.number("options.parallel") != 0);
     }
 
     private static void all(Player p, Line l, Map<String, String> came, List<Value> results) {
@@ -383,7 +383,7 @@ final class Calls {
         act("set_strategy", (p, l) -> Strategy.setCurrent(strategy(p, l)));
         object("get_strategy", (p, l) -> Strategy.current());
         flag("has_strategy", (p, l) -> Strategy.hasCurrent());
-        flag("in_cross_replica_context", (p, l) -> Strategy.inCrossReplicaContext());
+        flag("in_cross_replica_context", (p, l) -> Strategy.isInCrossReplicaContext());
         object("get_replica", (p, l) -> Replica.current());
     }
 

@@ -55,13 +55,13 @@ final class ClusterCalls {
 
     private static void specs(Map<String, Calls.Call> all) {
         Calls.object("cluster_spec_from_json", (p, l) -> ClusterSpec.fromJson(l.text("text")));
-        Calls.object("cluster_spec_create", (p, l) -> ClusterSpec.of(jobs(l)));
+        Calls.object("cluster_spec_create", (p, l) -> ClusterSpec.create(jobs(l)));
         Calls.act("cluster_spec_destroy", (p, l) -> {
             spec(p, l).close();
             p.unbind(l.given.get("spec"));
         });
         Calls.number("cluster_spec_num_jobs", (p, l) -> spec(p, l).jobs().size());
-        Calls.text("cluster_spec_json", (p, l) -> spec(p, l).json());
+        Calls.text("cluster_spec_json", (p, l) -> spec(p, l).toJson());
         Calls.text("cluster_spec_job", (p, l) -> spec(p, l).jobs().get(l.number("index")));
         Calls.number("cluster_spec_num_tasks", (p, l) -> spec(p, l).numTasks(l.text("job")));
         all.put("cluster_spec_task_indices",
@@ -93,11 +93,11 @@ final class ClusterCalls {
         Calls.text("cluster_collective_leader",
                 (p, l) -> spec(p, l).collectiveLeader(l.text("task_type"), task(l)));
         Calls.text("cluster_coordination_leader", (p, l) -> spec(p, l).coordinationLeader());
-        Calls.number("cluster_worker_count", (p, l) -> spec(p, l).workerCount(l.text("task_type")));
+        Calls.number("cluster_worker_count", (p, l) -> spec(p, l).numWorkers(l.text("task_type")));
     }
 
     private static ClusterResolverOptions options(Line l) {
-        ClusterResolverOptions options = ClusterResolverOptions.NONE.taskType(l.text("options.task_type"))
+        ClusterResolverOptions options = ClusterResolverOptions.DEFAULT.taskType(l.text("options.task_type"))
                                                  .numAccelerators(l.number("options.num_accelerators"))
                                                  .rpcLayer(l.text("options.rpc_layer"))
                                                  .environment(l.text("options.environment"))
@@ -123,10 +123,10 @@ final class ClusterCalls {
         Calls.object("strategy_cluster_resolver",
                 (p, l) -> p.object(Strategy.class, l, "strategy").clusterResolver().orElse(null));
         Calls.object("cluster_resolver_create_simple",
-                (p, l) -> ClusterResolver.simple(spec(p, l), options(l)));
-        Calls.object("cluster_resolver_create_tf_config", (p, l) -> ClusterResolver.tfConfig(options(l)));
+                (p, l) -> ClusterResolver.fromSpec(spec(p, l), options(l)));
+        Calls.object("cluster_resolver_create_tf_config", (p, l) -> ClusterResolver.fromTfConfig(options(l)));
         Calls.object("cluster_resolver_create_union",
-                (p, l) -> ClusterResolver.union(l.items("resolvers")
+                (p, l) -> ClusterResolver.fromResolvers(l.items("resolvers")
                                                         .stream()
                                                         .map(name -> p.named(ClusterResolver.class, name))
                                                         .toList(),
@@ -150,7 +150,7 @@ final class ClusterCalls {
 
     private static void slurm(Map<String, Calls.Call> all) {
         Calls.object("cluster_resolver_create_slurm",
-                (p, l) -> ClusterResolver.slurm(slurmOptions(l), options(l)));
+                (p, l) -> ClusterResolver.fromSlurm(slurmOptions(l), options(l)));
         all.put("slurm_expand_host_list",
                 (p, l, came)
                         -> came.put("out",
@@ -163,7 +163,7 @@ final class ClusterCalls {
     }
 
     private static SlurmOptions slurmOptions(Line l) {
-        SlurmOptions options = SlurmOptions.NONE.numTasks(l.number("slurm.num_tasks"))
+        SlurmOptions options = SlurmOptions.DEFAULT.numTasks(l.number("slurm.num_tasks"))
                                        .hostList(l.text("slurm.host_list"))
                                        .tasksPerNode(l.text("slurm.tasks_per_node"))
                                        .tasksOnEachHost(l.number("slurm.tasks_on_each_host"))

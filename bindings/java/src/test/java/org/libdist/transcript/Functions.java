@@ -9,17 +9,17 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.libdist.Dataset;
 import org.libdist.DatasetFunction;
-import org.libdist.FileSource;
+import org.libdist.FileSourceFunction;
 import org.libdist.InitialFunction;
 import org.libdist.MergeFunction;
-import org.libdist.Reducer;
+import org.libdist.ReduceFunction;
 import org.libdist.Scope;
-import org.libdist.Source;
+import org.libdist.SourceFunction;
 import org.libdist.Tensor;
 import org.libdist.UpdateFunction;
-import org.libdist.UpdateValuesFunction;
+import org.libdist.UpdateFunction;
 import org.libdist.Value;
-import org.libdist.ValueFunction;
+import org.libdist.ComponentFunction;
 import org.libdist.ValuesFunction;
 
 /** The program's functions: one for each kind of TRANSCRIPTS.md's table. */
@@ -64,33 +64,13 @@ final class Functions {
         };
     }
 
-    static UpdateFunction<RuntimeException> update(Player p, Line call) {
-        return (copy, args) -> {
-            Map<String, String> given = new LinkedHashMap<>();
-            given.put("copy", Literals.of(copy));
-            if (args != null) {
-                given.put("args.is", Literals.tree(args, p::nameOf));
-            }
-            Line line = p.take(call, "update",
-                    l -> given.entrySet().stream().allMatch(
-                            field -> field.getValue().equals(l.given.get(field.getKey()))));
-            given.remove("args.is");
-            // the function is not told whose copy it is
-            given.put("replica", line.given.get("replica"));
-            given.put("device", line.given.get("device"));
-            give(p, line, given, "args", args);
-            change(copy, line);
-            p.perform(line, given);
-        };
-    }
-
     private static void change(Tensor copy, Line line) {
         if (line.answered.containsKey("copy")) {
             copy.bytes().put(Literals.tensor(line.answered.get("copy")).bytes());
         }
     }
 
-    static UpdateValuesFunction<RuntimeException> updateValues(Player p, Line call) {
+    static UpdateFunction<RuntimeException> update(Player p, Line call) {
         return (place, args, kwargs) -> {
             Map<String, String> given = new LinkedHashMap<>();
             given.put("replica", Integer.toString(place.replica()));
@@ -108,7 +88,7 @@ final class Functions {
         };
     }
 
-    static ValueFunction<RuntimeException> value(Player p, Line call) {
+    static ComponentFunction<RuntimeException> value(Player p, Line call) {
         return (replica, numReplicas) -> {
             Map<String, String> given = new HashMap<>();
             given.put("replica_id_in_sync_group", Integer.toString(replica));
@@ -122,12 +102,12 @@ final class Functions {
         return () -> named(p, p.perform(p.take(call, "initial", l -> true), new HashMap<>()));
     }
 
-    static Source source(Player p, Line call) {
+    static SourceFunction source(Player p, Line call) {
         p.prepare(call);
         return index -> p.element(call, l -> l.integer("index") == index);
     }
 
-    static FileSource file(Player p, Line call) {
+    static FileSourceFunction file(Player p, Line call) {
         p.prepare(call);
         return (file, name, index) -> p.element(call,
                                l -> l.integer("file") == file && l.text("name").equals(name)
@@ -151,7 +131,7 @@ final class Functions {
         };
     }
 
-    static Reducer accumulate(Player p, Line call) {
+    static ReduceFunction accumulate(Player p, Line call) {
         return (acc, in) -> {
             Map<String, String> given = new HashMap<>();
             given.put("acc", Literals.of(acc.dtype(), acc.shape(), acc.toBytes()));

@@ -37,7 +37,7 @@ final class LeftOut {
             return "no enumerator has the number of " + number;
         }
         if (line.name.equals("run_values") && !line.has("fn")) {
-            return "runValues() without a function is a NullPointerException";
+            return "run() without a function is a NullPointerException";
         }
         if (line.answered.getOrDefault("error", "").startsWith("t:args%20is%20")) {
             return "a value that is no list or tuple is the only argument";

@@ -95,18 +95,18 @@ final class MeshCalls {
 
     private static void assignments(Map<String, Calls.Call> all) {
         Calls.object("device_assignment_build",
-                (p, l) -> DeviceAssignment.build(topology(p, l), ints(l, "computation_shape"),
+                (p, l) -> DeviceAssignment.create(topology(p, l), ints(l, "computation_shape"),
                                 ints(l, "computation_stride"), l.number("num_replicas"),
                                 Codes.get(DeviceOrder.class, l.number("device_order"))));
         Calls.object("device_assignment_create",
                 (p, l) -> l.number("num_replicas") == 0
-                        ? DeviceAssignment.create(
+                        ? DeviceAssignment.fromCoreAssignment(
                                 topology(p, l), new int[0], 0, l.number("num_logical_devices"))
-                        : DeviceAssignment.create(topology(p, l),
+                        : DeviceAssignment.fromCoreAssignment(topology(p, l),
                                 tables(l, "core_assignment", l.number("num_replicas"),
                                         l.number("num_logical_devices"))));
         Calls.object("device_assignment_create_single",
-                (p, l) -> DeviceAssignment.createSingle(topology(p, l)));
+                (p, l) -> DeviceAssignment.create(topology(p, l)));
         Calls.act("device_assignment_destroy", (p, l) -> assignment(p, l).close());
         Calls.number("device_assignment_num_replicas", (p, l) -> assignment(p, l).numReplicas());
         Calls.number("device_assignment_num_logical_devices", (p, l) -> assignment(p, l).numLogicalDevices());

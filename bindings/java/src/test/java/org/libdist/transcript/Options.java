@@ -25,7 +25,7 @@ final class Options {
     static StrategyOptions strategy(Player player, Line line) {
         StrategyOptions options =
                 StrategyOptions.DEFAULT.kind(Codes.get(StrategyKind.class, line.number("options.kind")))
-                        .replicas(line.number("options.num_replicas"))
+                        .numReplicas(line.number("options.num_replicas"))
                         .timeout(Duration.ofNanos(line.integer("options.timeout_ns")));
         List<String> devices = line.items("options.devices");
         if (!devices.isEmpty()) {

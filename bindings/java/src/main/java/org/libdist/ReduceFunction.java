@@ -7,7 +7,7 @@ package org.libdist;
  * must not call libdist, and its result must not depend on how a tensor is split.
  */
 @FunctionalInterface
-public interface Reducer {
+public interface ReduceFunction {
     /** Computes acc[i] = op(acc[i], in[i]) for all i. */
-    void reduce(Elements acc, Elements in);
+    void call(Elements acc, Elements in);
 }

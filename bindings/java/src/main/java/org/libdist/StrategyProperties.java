@@ -27,13 +27,13 @@ import org.libdist.internal.dist_strategy_properties;
  * @param numLeft workers of the previous generation that are not in this one; 0 on a worker that has joined
  * @param maxContributions limit for the tensors in one sum
  */
-public record Properties(StrategyKind kind, int numReplicas, int numParameterDevices, int numWorkers,
+public record StrategyProperties(StrategyKind kind, int numReplicas, int numParameterDevices, int numWorkers,
         boolean inMultiWorkerMode, boolean requireStaticShapes, boolean useMergeCall, boolean betweenGraph,
         boolean shouldInit, boolean shouldCheckpoint, boolean shouldSaveSummary, boolean globalBatchSize,
         int worker, int numLocalReplicas, int firstReplica, int generation, int numJoined, int numLeft,
         int maxContributions) {
-    static Properties of(dist_strategy_properties p) {
-        return new Properties(StrategyKind.of(p.getKind()), p.getNum_replicas(), p.getNum_parameter_devices(),
+    static StrategyProperties of(dist_strategy_properties p) {
+        return new StrategyProperties(StrategyKind.of(p.getKind()), p.getNum_replicas(), p.getNum_parameter_devices(),
                 p.getNum_workers(), p.getIn_multi_worker_mode() != 0, p.getRequire_static_shapes() != 0,
                 p.getUse_merge_call() != 0, p.getBetween_graph() != 0, p.getShould_init() != 0,
                 p.getShould_checkpoint() != 0, p.getShould_save_summary() != 0,

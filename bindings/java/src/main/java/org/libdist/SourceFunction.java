@@ -7,7 +7,7 @@ package org.libdist;
  * call collectives.
  */
 @FunctionalInterface
-public interface Source {
+public interface SourceFunction {
     /** Returns element 0, 1, 2, ... of each pass; null ends the pass. */
-    Value element(long index) throws Exception;
+    Value call(long index) throws Exception;
 }

@@ -8,10 +8,10 @@ package org.libdist;
  * @param <X> the type of exception that it may throw; inferred for lambdas
  */
 @FunctionalInterface
-public interface BatchReducer<X extends Exception> {
+public interface BatchReduceFunction<X extends Exception> {
     /**
      * Receives a state, which is null if there is none, and a batch; both are closed when it returns. Returns
      * the next state.
      */
-    Value reduce(Value state, Value batch) throws X;
+    Value call(Value state, Value batch) throws X;
 }

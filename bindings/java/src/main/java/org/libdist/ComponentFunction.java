@@ -8,7 +8,7 @@ package org.libdist;
  * @param <X> the type of exception that it may throw; inferred for lambdas
  */
 @FunctionalInterface
-public interface ValueFunction<X extends Exception> {
+public interface ComponentFunction<X extends Exception> {
     /** Returns the component, or null for none. */
-    Value make(int replica, int numReplicas) throws X;
+    Value call(int replica, int numReplicas) throws X;
 }

@@ -4,7 +4,7 @@ package org.libdist;
 
 /** Receives libdist's log lines. Called from any thread. It must not call libdist. */
 @FunctionalInterface
-public interface LogSink {
+public interface LogFunction {
     /** Receives one line, without a line terminator. */
-    void log(LogLevel level, String line);
+    void call(LogLevel level, String line);
 }

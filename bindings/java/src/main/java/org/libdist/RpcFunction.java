@@ -6,7 +6,7 @@ import java.util.List;
 
 /** A function that other processes call by name; see {@link RpcServer#register}. */
 @FunctionalInterface
-public interface RpcMethod {
+public interface RpcFunction {
     /**
      * Receives the positional arguments, which are closed when it returns. Returns a result, or null for
      * none. If it throws, the client receives the status and message of a {@link DistException}, or UNKNOWN

@@ -7,7 +7,7 @@ package org.libdist;
  * collectives.
  */
 @FunctionalInterface
-public interface FileSource {
+public interface FileSourceFunction {
     /** Returns element 0, 1, 2, ... of a file, given by its number and name; null ends the file. */
-    Value element(long file, String name, long index) throws Exception;
+    Value call(long file, String name, long index) throws Exception;
 }

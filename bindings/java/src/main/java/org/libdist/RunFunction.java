@@ -8,11 +8,11 @@ package org.libdist;
  * @param <X> the type of exception that it may throw; inferred for lambdas
  */
 @FunctionalInterface
-public interface ReplicaBody<X extends Exception> {
+public interface RunFunction<X extends Exception> {
     /**
      * Runs on one replica.
      *
      * @param replica this replica; valid until the function returns
      */
-    void run(Replica replica) throws X;
+    void call(Replica replica) throws X;
 }
