@@ -14,13 +14,21 @@ import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.FloatBuffer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystem;
+import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.jar.Attributes;
+import java.util.jar.JarEntry;
+import java.util.jar.JarOutputStream;
+import java.util.jar.Manifest;
 import java.util.stream.Stream;
 import javax.tools.ToolProvider;
 
@@ -38,6 +46,7 @@ public final class LoaderTest {
         tap.add("a machine without a library that is needed", LoaderTest::withoutLibraries);
         tap.add("whatever is used first and next says it", LoaderTest::everyUseSays);
         tap.add("as a module of a modular program", LoaderTest::asModule);
+        tap.add("in a fat jar", LoaderTest::inFatJar);
         tap.add("a relative folder for temporary files", LoaderTest::relativeTemporaryFolder);
         tap.add("ten class loaders, one after the other", () -> says(run(List.of(), "again", "10"), "10 collected"));
         tap.add("ten class loaders, by -Ddist.native", LoaderTest::againByOverride);
@@ -220,10 +229,14 @@ public final class LoaderTest {
     private static void listsWhatWasTried() throws IOException, InterruptedException {
         says(run(List.of("-Ddist.native=/nonexistent")), "UnsatisfiedLinkError",
                 "/nonexistent/libdist_java.so: not there", "-Ddist.native=DIR");
-        says(run(List.of("-Djava.io.tmpdir=/nonexistent", "-Djava.library.path=/neither")),
-                "UnsatisfiedLinkError",
-                "the jar's " + FOLDER.substring(0, FOLDER.length() - 1) + ", by way of /nonexistent",
-                "java.library.path (/neither)");
+        String jars = "the jar's " + FOLDER.substring(0, FOLDER.length() - 1) + ", written to ";
+        for (String folder : List.of("/nonexistent", "/sys", "/dev/null")) { // nobody can write there, not even root
+            says(run(List.of("-Djava.io.tmpdir=" + folder, "-Djava.library.path=/neither")),
+                    "UnsatisfiedLinkError: libdist cannot load its native libraries from the folder " + folder
+                            + " (java.io.tmpdir)",
+                    jars + folder, "java.library.path (/neither)", "Set -Djava.io.tmpdir=DIR to a folder",
+                    "unzip native/linux-x86_64-glibc from the jar", "set -Ddist.native=DIR");
+        }
         Path folder = Files.createTempDirectory("libdist-test");
         try {
             Files.writeString(folder.resolve("libdist_java.so"), "no library ".repeat(1000));
@@ -279,6 +292,45 @@ public final class LoaderTest {
                 }
             }
             System.out.print(way.equals(first) ? "-- then\n" : "");
+        }
+    }
+
+    /** The classes and the libraries of all jars in one, without their manifests, as shading makes it. */
+    private static void inFatJar() throws IOException, InterruptedException {
+        Manifest manifest = new Manifest();
+        manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
+        manifest.getMainAttributes().put(Attributes.Name.MAIN_CLASS, LoaderTest.class.getName());
+        Path fat = Files.createTempFile("libdist-test", ".jar");
+        try {
+            try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(fat), manifest)) {
+                Set<String> names = new HashSet<>();
+                for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
+                    if (Files.isDirectory(Path.of(entry))) {
+                        copy(Path.of(entry), names, out);
+                    } else {
+                        try (FileSystem jar = FileSystems.newFileSystem(Path.of(entry))) {
+                            copy(jar.getPath("/"), names, out);
+                        }
+                    }
+                }
+            }
+            equal("version " + Dist.version() + "\n", Jvm.java(List.of("-jar", fat.toString())));
+            equal("grpc " + Dist.hasFeature("grpc") + ", gloo " + Dist.hasFeature("gloo") + "\n",
+                    Jvm.java(List.of("-jar", fat.toString(), "features")));
+        } finally {
+            Files.delete(fat);
+        }
+    }
+
+    private static void copy(Path root, Set<String> names, JarOutputStream out) throws IOException {
+        try (Stream<Path> files = Files.walk(root)) {
+            for (Path file : files.filter(Files::isRegularFile).toList()) {
+                String name = root.relativize(file).toString();
+                if (!name.startsWith("META-INF/") && !name.equals("module-info.class") && names.add(name)) {
+                    out.putNextEntry(new JarEntry(name));
+                    Files.copy(file, out);
+                }
+            }
         }
     }
 

@@ -24,6 +24,7 @@ import java.util.zip.CRC32C;
  */
 final class NativeLoader {
     private static final String OVERRIDE = "dist.native";
+    private static final String TEMPORARY = "java.io.tmpdir";
     private static final String LOADED_BY = "org.libdist.loader";
     private static final String KEPT = "org.libdist.native";
     private static final String USED = "org.libdist.binding:";
@@ -41,10 +42,12 @@ final class NativeLoader {
             "libtbb.so", "oneTBB", "libhwloc.so", "hwloc", "libisal.so", "ISA-L", "libstdc++.so", "GCC's");
     private static final String PACKAGES = "Debian, Ubuntu: apt install libtbb12 libhwloc15 libisal2;"
             + " others: tbb, hwloc";
+    private static final String NOT_EXECUTABLE = " (the file system is probably mounted with noexec)";
     private static final Pattern MISSING =
             Pattern.compile("(lib[^\\s:/]+\\.so[.\\w]*): cannot open shared object file");
 
     private final List<String> tried = new ArrayList<>();
+    private boolean folderFails; // the jar has the libraries, and the temporary folder is not suitable
 
     private NativeLoader() {}
 
@@ -103,14 +106,19 @@ final class NativeLoader {
             return;
         }
         if (!loadJar() && !loadByPath()) {
-            throw failure("libdist's native libraries were not found");
+            throw failure(folderFails ? "libdist cannot load its native libraries from the folder "
+                                    + System.getProperty(TEMPORARY) + " (" + TEMPORARY + ")"
+                                      : "libdist's native libraries were not found");
         }
     }
 
     private UnsatisfiedLinkError failure(String what) {
-        return new UnsatisfiedLinkError(what + ". Tried:\n  " + String.join("\n  ", tried) + "\n-D" + OVERRIDE
-                + "=DIR names a folder with " + BINDING
-                + " and libdist.so.1; for this machine the jar would have them in " + folder());
+        String advice = folderFails
+                ? "Set -D" + TEMPORARY + "=DIR to a folder in which files can be written and executed. Or unzip " + folder()
+                        + " from the jar into a folder, and set -D" + OVERRIDE + "=DIR to that folder"
+                : "-D" + OVERRIDE + "=DIR names a folder with " + BINDING
+                        + " and libdist.so.1; for this machine the jar would have them in " + folder();
+        return new UnsatisfiedLinkError(what + ". Tried:\n  " + String.join("\n  ", tried) + "\n" + advice);
     }
 
     /** Where the jar has this machine's: "native/linux-x86_64-glibc". */
@@ -173,7 +181,7 @@ final class NativeLoader {
             System.load(library.toString());
             return true;
         } catch (UnsatisfiedLinkError e) {
-            tried.add(library + ": " + explain(e));
+            tried.add(library + ": " + explain(e).replace(library + ": ", ""));
             return false;
         }
     }
@@ -214,13 +222,14 @@ final class NativeLoader {
             }
             boolean first = !System.getProperties().containsKey(KEPT);
             boolean loaded = loadFolder(temporary);
+            folderFails = !loaded && tried.stream().anyMatch(each -> each.endsWith(NOT_EXECUTABLE));
             if (loaded && first) {
                 keepModules(folder, temporary);
             }
             return loaded;
         } catch (IOException e) {
-            tried.add(
-                    "the jar's " + folder + ", by way of " + System.getProperty("java.io.tmpdir") + ": " + e);
+            folderFails = true;
+            tried.add("the jar's " + folder + ", written to " + System.getProperty(TEMPORARY) + ": " + e);
             return false;
         } finally {
             remove(temporary);
@@ -259,7 +268,7 @@ final class NativeLoader {
             temporary = Files.createTempDirectory("libdist-").toAbsolutePath();
             return loadFile(Files.copy(library, temporary.resolve(BINDING)));
         } catch (IOException e) {
-            tried.add("a copy of " + library + ", in " + System.getProperty("java.io.tmpdir") + ": " + e);
+            tried.add("a copy of " + library + ", in " + System.getProperty(TEMPORARY) + ": " + e);
             return false;
         } finally {
             remove(temporary);
@@ -290,6 +299,9 @@ final class NativeLoader {
             return words
                     + ". A JVM loads a native library once: put libdist's jar where both find the same"
                     + " classes";
+        }
+        if (words.contains("failed to map segment") || words.contains("Operation not permitted")) {
+            return words + NOT_EXECUTABLE;
         }
         if (!missing.find()) {
             return words;
