@@ -6,6 +6,9 @@ import static org.libdist.Tap.check;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystem;
+import java.nio.file.FileSystems;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -28,6 +31,23 @@ final class Jvm {
         all.addAll(List.of("-cp", System.getProperty("java.class.path"), program.getName()));
         all.addAll(List.of(args));
         return java(environment, all);
+    }
+
+    /** Reads the files of a root folder. */
+    interface Reader {
+        void read(Path root) throws Exception;
+    }
+
+    /** Passes an entry of the class path, a jar or a folder, to a reader. */
+    static void open(String entry, Reader reader) throws Exception {
+        Path path = Path.of(entry);
+        if (Files.isDirectory(path)) {
+            reader.read(path);
+            return;
+        }
+        try (FileSystem jar = FileSystems.newFileSystem(path)) {
+            reader.read(jar.getPath("/"));
+        }
     }
 
     /** `java` with all of its arguments; it has to end well. */

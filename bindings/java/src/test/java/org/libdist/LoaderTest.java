@@ -14,8 +14,6 @@ import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.FloatBuffer;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.FileSystem;
-import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -296,7 +294,7 @@ public final class LoaderTest {
     }
 
     /** The classes and the libraries of all jars in one, without their manifests, as shading makes it. */
-    private static void inFatJar() throws IOException, InterruptedException {
+    private static void inFatJar() throws Exception {
         Manifest manifest = new Manifest();
         manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
         manifest.getMainAttributes().put(Attributes.Name.MAIN_CLASS, LoaderTest.class.getName());
@@ -305,13 +303,7 @@ public final class LoaderTest {
             try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(fat), manifest)) {
                 Set<String> names = new HashSet<>();
                 for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
-                    if (Files.isDirectory(Path.of(entry))) {
-                        copy(Path.of(entry), names, out);
-                    } else {
-                        try (FileSystem jar = FileSystems.newFileSystem(Path.of(entry))) {
-                            copy(jar.getPath("/"), names, out);
-                        }
-                    }
+                    Jvm.open(entry, root -> copy(root, names, out));
                 }
             }
             equal("version " + Dist.version() + "\n", Jvm.java(List.of("-jar", fat.toString())));
