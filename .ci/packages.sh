@@ -24,7 +24,7 @@ test    git                  cmd:git          a Meson project that gets libdist 
 test    openssl              cmd:openssl      certificates for the tests of TLS
 test    swig                 cmd:swig         generates the Java and Python bindings
 test    default-jdk-headless cmd:javac        Java binding
-test    maven                cmd:mvn          fetches the jars of the Java inference host
+test    maven                cmd:mvn          fetches the jars of the Java inference host and tests
 test    python3-onnx         py:onnx          writes the models for that host
 test    python3-dev          pc:python3       Python binding
 test    python3-numpy        py:numpy         tensors of the Python binding

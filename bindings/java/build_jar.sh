@@ -21,5 +21,5 @@ while :; do
     *) break ;;
   esac
 done
-"$javac" -encoding UTF-8 --release 17 -g -parameters -Xlint:all,-processing -Werror -cp "$classpath" -d "$content" "$@"
+"$javac" -encoding UTF-8 --release 17 -g -parameters -Xlint:all,-processing -Werror -cp "$classpath" -p "$classpath" -d "$content" "$@"
 "$(dirname "$javac")/jar" --create --file "$out" --date 1980-01-01T00:00:02Z -C "$content" .

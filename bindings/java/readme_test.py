@@ -15,7 +15,8 @@ from pathlib import Path
 def main(java, javac, jar, launch=None):
     text = (Path(__file__).resolve().parent / "README.md").read_text(encoding="utf-8")
     sources = re.findall(r"```java\n(.*?)```", text, re.DOTALL)
-    programs = {re.search(r"public class (\w+)", source)[1]: source for source in sources}
+    found = [re.search(r"public class (\w+)", source) for source in sources]
+    programs = {name[1]: source for name, source in zip(found, sources) if name}
     assert list(programs) == ["Hello", "Answers", "Train"], programs
     jar = Path(jar).resolve()
     with tempfile.TemporaryDirectory() as folder:

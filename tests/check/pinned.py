@@ -27,7 +27,7 @@ SCRIPTS = (
     ".ci/packages.sh",
     "bindings/go-toolchain/fetch.sh",
     "bindings/go/distprom/test.sh",
-    "bindings/java/examples/inference_host/fetch_jars.sh",
+    "bindings/java/fetch_jars.sh",
     "tests/bench/commands.sh",
     "tests/fetch_packages.sh",
     "tests/instrumented_tbb.sh",
@@ -60,7 +60,7 @@ def pip_faults(root: Path) -> list[str]:
 
 def jar_faults(root: Path) -> list[str]:
     """Checks that all jars are pinned and that a different jar from Maven is refused."""
-    folder = root / "bindings/java/examples/inference_host"
+    folder = root / "bindings/java"
     lines = [line for line in (folder / "jars.txt").read_text().splitlines() if not line.startswith("#")]
     faults = [
         f"not pinned and verified: {line}"
