@@ -348,7 +348,7 @@ TABLE = [
         "DIST_APPLY_SGD", "DIST_APPLY_", java="Apply", go_name="apply{}", go_words=False,
         doc={"go": "The kinds of dist_apply_options.", "python": "How reduce_apply() uses a reduced gradient."},
         docs={"CALLBACK": "a function of the program's"},
-        left_out={("java", "all"): "methods there: ApplyOptions.sgd(), ApplyOptions.function()"},
+        left_out={("java", "all"): "methods there: Optimizer.sgd(), Optimizer.function()"},
     ),
     Enum(
         "DIST_PREEMPTION_NONE", "DIST_PREEMPTION_", go="PreemptionState", go_name="Preemption{}",

@@ -77,16 +77,16 @@ public abstract class ReplicaContext extends Collectives<Void> {
      * @return the norm of the gradients before clipping, if the options ask for clipping; otherwise 0
      */
     public double reduceApply(ReduceOp op, List<Tensor> gradients, List<Tensor> parameters,
-            ApplyOptions apply, CollectiveOptions options) {
+            Optimizer optimizer, CollectiveOptions options) {
         if (gradients.isEmpty() && !parameters.isEmpty()) {
             throw new IllegalArgumentException("no gradients for " + parameters.size() + " parameters");
         }
-        Target function = apply.target();
+        Target function = optimizer.target();
         double[] norm = new double[1];
         long replica = active("dist_reduce_apply");
         Calls.<RuntimeException>run(function,
                 (uses, token) -> call(options,
-                                (more, raw) -> apply.with(uses, token,
+                                (more, raw) -> optimizer.with(uses, token,
                                                    given -> DistModule.dist_reduce_apply(replica, op.code,
                                                            uses.written(gradients, "gradients"),
                                                            uses.written(parameters, "parameters"),

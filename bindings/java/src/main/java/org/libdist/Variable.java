@@ -156,7 +156,7 @@ public final class Variable extends NativeObject {
     }
 
     /** Returns whether this strategy created a variable, or the variable of which a value is a copy. */
-    public static boolean createdInScope(Strategy strategy, Value variable) {
+    public static boolean isCreatedInScope(Strategy strategy, Value variable) {
         try (Uses uses = new Uses()) {
             int[] out = new int[1];
             DistModule.dist_variable_created_in_scope(

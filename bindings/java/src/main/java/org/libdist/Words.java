@@ -44,6 +44,8 @@ final class Words {
             Map.entry("replica_read", "Variable.read"), Map.entry("replica_assign", "Variable.assign"),
             Map.entry("replica_scatter", "Variable.scatter"), Map.entry("replica_update", "Variable.update"),
             Map.entry("replica_version", "Versions.get"),
+            Map.entry("apply_options", "Optimizer"),
+            Map.entry("variable_created_in_scope", "Variable.isCreatedInScope"),
             Map.entry("batch_user_data", "Batch.input"),
             Map.entry("cluster_spec_json", "ClusterSpec.toJson"),
             Map.entry("cluster_spec_union", "ClusterSpec.fromSpecs"),
@@ -73,7 +75,7 @@ final class Words {
             Map.entry("value_release", "Value.close"), Map.entry("work_wait", "Work.join"), Map.entry("request_wait", "Request.join"),
             Map.entry("request_test", "Request.isDone"),
             Map.entry("request_wait_any", "Request.anyOf"),
-            Map.entry("work_test", "Work.isDone"), Map.entry("work_wait_any", "Work.any"),
+            Map.entry("work_test", "Work.isDone"), Map.entry("work_wait_any", "Work.anyOf"),
             Map.entry("work_start", "Plan.start"), Map.entry("work_ready", "Plan.markReady"),
             Map.entry("work_destroy", "Plan.close"), Map.entry("cancel_create", "Cancel.create"),
             Map.entry("strategy_shutdown", "Strategy.close"),
@@ -142,7 +144,7 @@ final class Words {
 
     private static final Map<String, String> CONSTANTS = Map.of("ASSIGN", "Assign.SET", "PLACEMENT_CORES",
             "StrategyOptions.placedOnCores(true)", "PLACEMENT_FREE", "StrategyOptions.placedOnCores(false)",
-            "APPLY_SGD", "ApplyOptions.sgd()", "APPLY_CALLBACK", "ApplyOptions.function()");
+            "APPLY_SGD", "Optimizer.sgd()", "APPLY_CALLBACK", "Optimizer.function()");
 
     /** Fields and parameters of another name than C's in Java's manner; the others that there are. */
     private static final Map<String, String> FIELDS = Map.ofEntries(Map.entry("timeout_ns", "timeout"),

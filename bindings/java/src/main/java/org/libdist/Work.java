@@ -174,7 +174,7 @@ public final class Work extends CompletableFuture<Void> {
      * @throws CompletionException as the join() method of that work
      * @throws CancellationException as the join() method of that work
      */
-    public static Work any(List<Work> works) {
+    public static Work anyOf(List<Work> works) {
         for (Work work : works) {
             if (work.isDone()) {
                 return work;

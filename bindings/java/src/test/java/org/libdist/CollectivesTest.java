@@ -218,7 +218,7 @@ final class CollectivesTest {
                 floats(a, 3);
                 Work third = replica.async().broadcast(0, List.of(a), NONE);
                 Work fourth = replica.async().barrier(NONE);
-                Work ended = Work.any(List.of(third, fourth));
+                Work ended = Work.anyOf(List.of(third, fourth));
                 check(ended.isDone());
                 third.get(1, TimeUnit.MINUTES);
                 fourth.get();
@@ -308,18 +308,18 @@ final class CollectivesTest {
                 Tensor p = copyOf(new float[] {1, 2});
                 Tensor state = Tensor.zeros(DType.F32, 2);
                 replica.reduceApply(ReduceOp.SUM, List.of(copyOf(new float[] {1, 2})), List.of(p),
-                        ApplyOptions.sgd(0.5), NONE);
+                        Optimizer.sgd(0.5), NONE);
                 floats(p, 0, 0);
                 replica.reduceApply(ReduceOp.MEAN, List.of(copyOf(new float[] {1, 2})), List.of(p),
-                        ApplyOptions.sgd(0.5, 0.5, List.of(state)), NONE);
+                        Optimizer.sgd(0.5, 0.5, List.of(state)), NONE);
                 floats(state, -0.5f, -1);
                 double norm = replica.reduceApply(ReduceOp.MEAN, List.of(copyOf(new float[] {3, 4})),
-                        List.of(p), ApplyOptions.sgd(1).clipNorm(1), NONE);
+                        List.of(p), Optimizer.sgd(1).clipNorm(1), NONE);
                 equal(5.0, norm);
                 Tensor q = copyOf(new float[] {1, 1, 1});
                 Tensor count = Tensor.zeros(DType.F32, 3);
                 replica.reduceApply(ReduceOp.SUM, List.of(copyOf(new float[] {1, 2, 3})), List.of(q),
-                        ApplyOptions.function(block -> {
+                        Optimizer.function(block -> {
                             for (int i = 0; i < block.gradient().size(); i++) {
                                 block.parameter().set(i, block.parameter().get(i) + block.gradient().get(i));
                                 block.state(0).set(i, block.tensor() + block.first() + i);

@@ -161,7 +161,7 @@ final class NullsTest {
                     RunOptions.DEFAULT, ReformOptions.DEFAULT, PreemptionOptions.DEFAULT,
                     PreemptionHandler.create(strategy, PreemptionOptions.DEFAULT), CollectiveOptions.DEFAULT, CommunicationOptions.DEFAULT,
                     VariableOptions.DEFAULT, DatasetOptions.DEFAULT, DevicesOptions.DEFAULT,
-                    CheckpointOptions.DEFAULT, ApplyOptions.sgd(1), DirectBuffers.floats(1),
+                    CheckpointOptions.DEFAULT, Optimizer.sgd(1), DirectBuffers.floats(1),
                     DirectBuffers.doubles(1), DirectBuffers.ints(1), DirectBuffers.longs(1), RpcCallOptions.DEFAULT,
                     RpcClientOptions.DEFAULT, RpcServerOptions.DEFAULT, RpcServer.create("127.0.0.1:0"), Server.createLocal(), ServerOptions.DEFAULT,
                     CoordinatorOptions.DEFAULT, CoordinatorVariableOptions.DEFAULT, ScheduleOptions.DEFAULT,

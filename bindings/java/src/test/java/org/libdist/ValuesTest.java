@@ -259,7 +259,7 @@ final class ValuesTest {
             equal(Status.DATA_LOSS, drift.status());
             equal(1, drift.replica());
             Value value = Value.createVariable(w);
-            check(value.variable().get() == w && Variable.createdInScope(strategy, value));
+            check(value.variable().get() == w && Variable.isCreatedInScope(strategy, value));
             check(strategy.localResults(value).item(1).container().get() == w);
             equal(Optional.empty(), Value.createNone(strategy).variable());
             Variable made =

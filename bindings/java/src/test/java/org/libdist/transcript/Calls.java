@@ -263,7 +263,7 @@ final class Calls {
         text("variable_copy_name", (p, l) -> variable(p, l).copyName(l.number("copy")));
         text("variable_device", (p, l) -> variable(p, l).device(strategy(p, l), l.number("copy")));
         flag("variable_created_in_scope",
-                (p, l) -> Variable.createdInScope(strategy(p, l), value(p, l, "variable")));
+                (p, l) -> Variable.isCreatedInScope(strategy(p, l), value(p, l, "variable")));
         act("colocate_enter",
                 (p, l) -> Functions.SCOPES.get().push(strategy(p, l).colocate(value(p, l, "variable"))));
         act("colocate_exit", (p, l) -> Functions.SCOPES.get().pop().close());

@@ -10,16 +10,16 @@ import org.libdist.internal.dist_apply_options;
 
 /**
  * Specifies how {@link Replica#reduceApply} applies reduced gradients. Immutable: each method returns a new
- * set of options.
+ * optimizer.
  */
-public final class ApplyOptions {
+public final class Optimizer {
     private final double learningRate;
     private final double momentum;
     private final double clipNorm;
     private final List<List<Tensor>> states;
     private final ApplyFunction function; // null: SGD
 
-    private ApplyOptions(double learningRate, double momentum, double clipNorm, List<List<Tensor>> states,
+    private Optimizer(double learningRate, double momentum, double clipNorm, List<List<Tensor>> states,
             ApplyFunction function) {
         this.learningRate = learningRate;
         this.momentum = momentum;
@@ -29,28 +29,28 @@ public final class ApplyOptions {
     }
 
     /** Selects gradient descent: parameter = parameter - learningRate * gradient. */
-    public static ApplyOptions sgd(double learningRate) {
-        return new ApplyOptions(learningRate, 0, 0, List.of(), null);
+    public static Optimizer sgd(double learningRate) {
+        return new Optimizer(learningRate, 0, 0, List.of(), null);
     }
 
     /**
      * Selects gradient descent with momentum: state = momentum * state - learningRate * gradient; parameter =
      * parameter + state.
      */
-    public static ApplyOptions sgd(double learningRate, double momentum, List<Tensor> state) {
-        return new ApplyOptions(learningRate, momentum, 0,
+    public static Optimizer sgd(double learningRate, double momentum, List<Tensor> state) {
+        return new Optimizer(learningRate, momentum, 0,
                 List.of(List.copyOf(Objects.requireNonNull(state, "state"))), null);
     }
 
     /** Selects a function of your own. Each list of states has tensors with the shapes of the parameters. */
-    public static ApplyOptions function(ApplyFunction function, List<List<Tensor>> states) {
-        return new ApplyOptions(0, 0, 0, List.copyOf(Objects.requireNonNull(states, "states")),
+    public static Optimizer function(ApplyFunction function, List<List<Tensor>> states) {
+        return new Optimizer(0, 0, 0, List.copyOf(Objects.requireNonNull(states, "states")),
                 Objects.requireNonNull(function, "function"));
     }
 
     /** Scales gradients down if their global norm exceeds clipNorm. 0 means no clipping. */
-    public ApplyOptions clipNorm(double clipNorm) {
-        return new ApplyOptions(learningRate, momentum, clipNorm, states, function);
+    public Optimizer clipNorm(double clipNorm) {
+        return new Optimizer(learningRate, momentum, clipNorm, states, function);
     }
 
     Target target() {
