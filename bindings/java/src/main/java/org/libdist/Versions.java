@@ -169,7 +169,7 @@ public final class Versions<T> extends NativeObject {
      */
     @SuppressWarnings("unchecked") // what publish() got
     public Version<T> get(Replica replica) {
-        long handle = replica.active("replica_version");
+        long handle = replica.active("dist_replica_version");
         long[] token = new long[1];
         long[] number = new long[1];
         try (Uses uses = new Uses()) {
