@@ -7,18 +7,15 @@
 
 A binding offers a function if its hand-written sources call what SWIG made of it, the C++ face (dist.hpp) if its
 headers call the function. A function that a language does not offer needs a row in exceptions.md, and a row that is
-no longer true is an error too. Messages use each language's own names: Go's words_table.go has all functions that
-Go offers, and the name that Python's _words.py gives a function exists in the package. --list prints a language's
+no longer true is an error too. Messages use each language's own names, so each function that a language offers has its
+name in dist_names.i. --list prints a language's
 functions and the files that call them. --programs holds the C++ face's test programs to the same: together they call,
 through the face, all that it offers. Exit status: 0, or 1 with what is wrong.
 """
-import ast
-import importlib
 import pathlib
 import re
 import subprocess
 import sys
-import types
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "capi"))
@@ -165,76 +162,22 @@ def exceptions():
     return rows
 
 
-def go_words(functions, excused):
-    """The functions that Go offers and words_table.go has no name for, and the other way round."""
-    text = (HERE / "go" / "words_table.go").read_text(encoding="utf-8")
-    named = re.findall(r'"(dist_\w+)":', text)
+def names(functions, excused):
+    """Functions without a row in dist_names.i, or whose row does not say what the language calls them."""
+    text = (HERE / "dist_names.i").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^(dist_[a-z]\w*) \| (.*)$", text, re.MULTILINE))
     for function in functions:
-        if function not in named and (function, "Go") not in excused and not function.endswith("_init"):
-            yield f"go/words_table.go: functionWords says not what {function} is called in Go"
-    for function in named:
-        if function not in functions:
-            yield f"go/words_table.go: {function} is no function of the headers"
-
-
-def python_members():
-    """The functions of the package, and Class.name for what its classes have, by their bases too."""
-    functions, classes = set(), {}
-    for path in sorted((HERE / "python" / "libdist").glob("*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.FunctionDef):
-                functions.add(node.name)
-            elif isinstance(node, ast.ImportFrom) and path.name == "__init__.py":
-                functions.update(alias.asname for alias in node.names if alias.asname)
-            elif isinstance(node, ast.ClassDef):
-                bases = [getattr(base, "value", base) for base in node.bases]
-                classes[node.name] = (
-                    {member.name for member in node.body if isinstance(member, ast.FunctionDef)},
-                    [base.id for base in bases if isinstance(base, ast.Name)],
-                )
-
-    def members(name):
-        own, bases = classes.get(name, (set(), []))
-        return own.union(*map(members, bases))
-
-    return functions | {f"{name}.{member}" for name in classes for member in members(name)}
-
-
-def python_words(functions, excused):
-    """The functions that Python offers, and that a message would call by a name that the package does not have."""
-    package = types.ModuleType("libdist")  # without the extension module
-    package.__path__ = [str(HERE / "python" / "libdist")]
-    sys.modules["libdist"] = package
-    words, there = importlib.import_module("libdist._words"), python_members()
-    there |= {name.partition(".")[0] for name in there}
-    for function in functions:
-        if (function, "Python") in excused or function.endswith("_init"):
-            continue
-        name = words.in_python(f"{function}()").removesuffix("()")
-        if name not in there and name != "raise libdist.DistError":
-            yield f"python/libdist/_words.py: {function} is {name}, which the package does not have"
-
-
-C_NAMES = re.compile(r"\bdist_\w+\(|\bdist_\w+_fn\b|\bDIST_\w+|\bNULL\b|\w->\w|\b[a-z]+_ns\b")
+        cells = dict(zip(("Go", "Java", "Python"), rows.get(function, "- | - | -").split(" | "), strict=True))
+        for language, name in cells.items():
+            if name == "-" and (function, language) not in excused and not function.endswith("_init"):
+                yield f"dist_names.i does not say what {function} is called in {language}"
 
 
 def python_texts():
-    """Texts of libdist that would show a name of C in Python. Environment variables keep theirs."""
-    words, top = sys.modules["libdist._words"], HERE.parent
-    readers = (top / "core" / "cluster" / "job_settings.cpp", top / "core" / "rendezvous" / "launcher.cpp")
-    settings = {name for path in readers for name in re.findall(r'"(DIST_\w+)"', path.read_text(encoding="utf-8"))}
-    for path in sorted([*(top / "core").glob("**/*.[ch]pp"), *(top / "capi").glob("*.[ch]pp")]):
-        source = re.sub(r"//[^\n]*|#include[^\n]*", "", path.read_text(encoding="utf-8"))
-        for text in re.findall(r'"((?:[^"\\\n]|\\.)*)"', re.sub(r'"\s*\n\s*"', "", source)):
-            if "struct_size" in text or " " not in text:  # Python passes whole structs; a word is part of a text
-                continue
-            for name in C_NAMES.findall(words.in_python(text)):
-                if name not in settings:
-                    yield f"{path.relative_to(top)}: Python's messages would show {name} in \"{text}\""
+    """Texts of the package that would show a name of C."""
     for path in sorted((HERE / "python" / "libdist").glob("**/*.py")):
-        if path.name != "_words.py":
-            for name in re.findall(r'"(dist_[a-z]\w*)', path.read_text(encoding="utf-8")):
-                yield f"python/{path.relative_to(HERE / 'python')}: a text contains {name}, a name of C"
+        for name in re.findall(r'"(dist_[a-z]\w*)', path.read_text(encoding="utf-8")):
+            yield f"python/{path.relative_to(HERE / 'python')}: a text contains {name}, a name of C"
 
 
 def check():
@@ -253,7 +196,7 @@ def check():
                 wrong.append(f"{name} offers {function}, though exceptions.md says that it does not")
         offered = [sum((one, name) not in excused for one in some) for some in (functions, stable)]
         print(f"{name}: {offered[0]} of {len(functions)} functions, {offered[1]} of the {len(stable)} stable ones")
-    return [*wrong, *go_words(functions, excused), *python_words(functions, excused), *python_texts()]
+    return [*wrong, *names(functions, excused), *python_texts()]
 
 
 def check_programs(nm, programs):

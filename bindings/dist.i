@@ -38,6 +38,8 @@
 #include <dist/experimental/server.h>
 #include <dist/tf.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <deque>
 #include <string>
@@ -60,25 +62,27 @@
 %ignore dist_allocator; /* memory is libdist's own: a collected language can hand out none from any thread */
 %include <dist/types.h>
 
+%include "dist_names.i"
+
 %{
-/* This thread's latest error in one piece: the fields of dist_error_info in their order as text, each ended
-   by a NUL. In one piece because a second native call may come from another thread (a goroutine moves), and
+/* This thread's latest error in one piece: the fields of dist_error_info in their order as text, and the message with
+   its marks, each ended by a NUL. In one piece because a second native call may come from another thread (a goroutine moves), and
    would read that one's error. */
 static std::string dist_swig_error(dist_status status) {
-  dist_error_info info = DIST_ERROR_INFO_INIT;
-  if (dist_last_error_info(&info) != DIST_OK) info.message = dist_status_name(status);
+  const dist_swig::Error error;
+  const dist_error_info &info = error.info;
   std::string record;
   for (long long number : {(long long)status, (long long)info.worker, (long long)info.replica,
                            (long long)info.collective, (long long)info.group, (long long)info.sequence}) {
     record += std::to_string(number);
     record += '\0';
   }
-  for (const char *text : {info.message, info.tag, info.expected, info.received, info.hint}) {
-    if (text) record += text;
+  for (const std::string &text : {error.message, std::string(info.tag ? info.tag : ""), error.expected, error.received,
+                                  error.hint, std::to_string(info.logical_device), error.function, error.parameter,
+                                  std::string(info.message ? info.message : "")}) {
+    record += text;
     record += '\0';
   }
-  record += std::to_string(info.logical_device);
-  record += '\0';
   return record;
 }
 %}
@@ -182,6 +186,7 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 /* ---- 6. The headers ---------------------------------------------------------------------------------------------- */
 %ignore dist_last_error;      /* the error crosses with the status that it belongs to */
 %ignore dist_last_error_info;
+%ignore dist_last_error_marked;
 %ignore dist_error_info;
 %ignore dist_value_context;   /* Callbacks::value() */
 %ignore dist_update_place;    /* Callbacks::update() */
@@ -256,12 +261,25 @@ static void append_line(const char *text, size_t size_bytes, void *out) {
 %}
 %inline %{
 /** For a function that failed by itself: `text` becomes what the peers' report says. Returns `status`. */
-static int32_t fail(int32_t status, const char *text) { return dist_fail(status, text); }
+static int32_t fail(int32_t status, const char *text) {
+  std::string own; /* the program's text has no marks, whatever it is */
+  for (; *text; ++text) *text == '\x0E' ? own += "\\x0e" : *text == '\x0F' ? own += "\\x0f" : own += *text;
+  return dist_fail(status, own.c_str());
+}
 
 /** For a function that ends with what libdist told it: that report stays this thread's latest error, fields and
-    all, unless it was told to another thread. Returns `status`. */
+    all, unless it was told to another thread. `text` is the message with its marks. Returns `status`. */
 static int32_t fail_as_told(int32_t status, const char *text) {
-  return std::strcmp(dist_last_error(), text) == 0 ? status : dist_fail(status, text);
+  dist_error_info info = DIST_ERROR_INFO_INIT;
+  const bool same = dist_last_error_marked(&info) == DIST_OK && std::strcmp(info.message, text) == 0;
+  return same ? status : dist_fail(status, text);
+}
+
+/** The text with marks (dist_last_error_marked()) in this language's words. It is valid until the thread's next call. */
+static const char *own_words(const char *marked) {
+  thread_local std::string text;
+  text = dist_swig::own_words(marked);
+  return text.c_str();
 }
 
 /** Positional arguments for a call of another process's: a tuple of the items, by the calling thread's strategy. */

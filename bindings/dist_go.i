@@ -44,7 +44,7 @@ static _gostring_ dist_swig_report(dist_status status) {
 /** The report of a status that C code has just given on this thread; one without words gets some. */
 static dist_status told(int32_t status) {
   dist_error_info info = DIST_ERROR_INFO_INIT;
-  if (status == DIST_OK || (dist_last_error_info(&info) == DIST_OK && info.code == status)) return status;
+  if (status == DIST_OK || (dist_last_error_marked(&info) == DIST_OK && info.code == status)) return status;
   return dist_fail(status, "C code gave this status, and did not say why");
 }
 %}

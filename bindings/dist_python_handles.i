@@ -247,9 +247,9 @@ class Handles {
   static bool is_outside(const Use &use) { return !use.run && !use.inside && !is_own(use); }
   static bool is_of_another(const Use &use) { return !is_own(use); }
 
-  /* SWIG's name of a function as _words.py has it. */
+  /* Python's name of a function of SWIG's, which may lack C's prefix. */
   static std::string name_of(const char *call) {
-    return std::strncmp(call, "dist_", 5) == 0 ? call : std::string("dist_") + call;
+    return function_name(std::strncmp(call, "dist_", 5) == 0 ? call : std::string("dist_") + call);
   }
   static bool runs(const char *call) {
     for (const char *each : {"run_until", "dist_run", "dist_run_values", "dist_serve", "dist_replica_enter"})

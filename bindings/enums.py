@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the enums of Go, Java and Python from those of the C headers, and which functions are a replica's.
+"""Writes the enums of Go, Java and Python from those of the C headers, and their names in messages.
 
     enums.py            writes what is committed: see written()
     enums.py --check    compares only; exit status 1 where a file is stale
@@ -46,15 +46,6 @@ def number(constant):
 
 def wrapped(text, width):
     return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)
-
-
-def beginnings(ordered, language):
-    """What messages have of an enum's name: "REDUCE", of DIST_REDUCE_SUM, and the language's type."""
-    return [
-        (row.prefix[len("DIST_") : -1], getattr(row, language))
-        for row in ordered
-        if row.offered(language) and row.prefix != "DIST_"
-    ]
 
 
 def sentence(text):
@@ -122,20 +113,6 @@ def go_enums(ordered):
     parts = [GO_HEAD, 'import "libdist.example/dist/internal/cdist"\n', *map(go_enum, offered)]
     parts += [go_names(row) for row in ordered if row.names]
     return "\n".join(parts)
-
-
-def go_words(ordered):
-    """Tables for words.go, as texts: gofmt leaves those as they are."""
-    worded = [row for row in ordered if row.go_words]
-    constants = [f"\t{one.name} dist.{one.go}\n" for row in worded for one in row.offered("go")]
-    kinds = [f"\t{row.prefix} {row.go}\n" for row in worded if row.go]
-    return (
-        GO_HEAD
-        + "\n// constantWords are the constants of the headers; those of statuses have no other name here.\n"
-        + f"var constantWords = wordTable(`\n{''.join(constants)}`)\n"
-        + '\n// kindWords are what "DIST_REDUCE_..." stands for: the type whose constants those are.\n'
-        + f"var kindWords = wordTable(`\n{''.join(kinds)}`)\n"
-    )
 
 
 # ---- Java ----
@@ -207,23 +184,6 @@ def java_enum(row):
 """
 
 
-def java_words(ordered):
-    entries = [f'Map.entry("{begin}", "{name}")' for begin, name in beginnings(ordered, "java")]
-    listed = ",\n            ".join(entries)
-    return f"""{JAVA_HEAD}
-import java.util.Map;
-
-/** For {{@link Words}}. */
-final class EnumWords {{
-    /** Enums by the beginnings of their constants. */
-    static final Map<String, String> ENUMS = Map.ofEntries(
-            {listed});
-
-    private EnumWords() {{}}
-}}
-"""
-
-
 # ---- Python ----
 
 
@@ -239,7 +199,7 @@ def python_enum(row):
     return f'class {row.python}(IntEnum):\n    """{doc}"""\n\n' + "".join(f"    {line}" for line in listed)
 
 
-def python_enums(ordered, of_replicas):
+def python_enums(ordered):
     head = """# SPDX-License-Identifier: Apache-2.0
 # Written by bindings/enums.py from the headers: do not edit.
 \"\"\"The numbers of dist/types.h as enums. Functions take an enum's member, or its number.\"\"\"
@@ -248,25 +208,49 @@ from __future__ import annotations
 
 from enum import IntEnum
 """
-    words = "".join(f'    "{begin}": "{name}",\n' for begin, name in beginnings(ordered, "python"))
-    words = f"# Enums by the beginnings of their constants in C.\nENUMS: dict[str, str] = {{\n{words}}}\n"
-    called = "".join(f'    "{name[len("dist_"):]}",\n' for name in of_replicas)
-    words += f"\n# C's functions on a replica, without dist_.\nOF_REPLICAS: tuple[str, ...] = (\n{called})\n"
-    return "\n\n".join([head, *(python_enum(row) for row in ordered if row.offered("python")), words])
+    return "\n\n".join([head, *(python_enum(row) for row in ordered if row.offered("python"))])
 
 
 # ---- Files ----
 
 
+# ---- Names in messages ----
+
+
+def name_of(row, constant, language):
+    """A constant's name in a language; "-" where it has none."""
+    if constant not in row.offered(language):
+        return "-"
+    if language == "go":
+        return f"dist.{constant.go}" if row.go_words else "-"
+    kind = getattr(row, language)
+    return f"{kind}.{constant.short}" if kind else constant.short
+
+
+def names(ordered):
+    """The enums' part of dist_names.i. The name with dots stands for the enum: DIST_REDUCE_..."""
+    lines = []
+    for row in ordered:
+        if row.go and row.go_words:  # not statuses, whose constants begin like dtypes, and not plain numbers
+            lines.append((f"{row.prefix}...", f"dist.{row.go}", row.java or "-", row.python or "-"))
+        lines += [(one.name, *(name_of(row, one, each) for each in ("go", "java", "python"))) for one in row.constants]
+    text = "".join(" | ".join(line) + "\n" for line in lines)
+    return f"""/* SPDX-License-Identifier: Apache-2.0 */
+/* Written by bindings/enums.py from the headers: do not edit. C's constants in messages, as Go, Java and Python call
+   them; dist_names.i reads the table. */
+%{{
+static const char dist_swig_enum_names[] = R"(
+{text})";
+%}}
+"""
+
+
 def written():
     """Path below bindings -> text."""
-    found = api.parse(api.HEADERS)
-    ordered = rows(found)
-    files = {"go/enums.go": go_enums(ordered), "go/enums_words.go": go_words(ordered)}
+    ordered = rows(api.parse(api.HEADERS))
+    files = {"go/enums.go": go_enums(ordered), "dist_enum_names.i": names(ordered)}
     files |= {f"{JAVA}/{row.java}.java": java_enum(row) for row in ordered if row.offered("java")}
-    files[f"{JAVA}/EnumWords.java"] = java_words(ordered)
-    of_replicas = [one["name"] for one in found["functions"] if api.is_of_replica(one)]
-    files["python/libdist/constants.py"] = python_enums(ordered, of_replicas)
+    files["python/libdist/constants.py"] = python_enums(ordered)
     return files
 
 

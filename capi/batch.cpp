@@ -41,7 +41,7 @@ void call_free(void (*function)(), void* what, void* user_data) {
 
 Status require_range(int64_t given, int64_t most, const char* field, int64_t* out) noexcept {
   if (given < 0 || given > most) {
-    return invalid_argument("dist_batcher_options.%s is %lld, but must be 0 to %lld", field,
+    return invalid_argument("`dist_batcher_options.%s` is %lld, but must be 0 to %lld", field,
                             static_cast<long long>(given), static_cast<long long>(most));
   }
   if (given != 0) *out = given;
@@ -50,17 +50,17 @@ Status require_range(int64_t given, int64_t most, const char* field, int64_t* ou
 
 Status read_buckets(const dist_batcher_options& given, std::pmr::vector<int64_t>* out) {
   if (given.buckets == nullptr && given.num_buckets != 0)
-    return invalid_argument("dist_batcher_options.buckets is NULL, but num_buckets is %zu",
+    return invalid_argument("`dist_batcher_options.buckets` is `NULL`, but `num_buckets` is %zu",
                             given.num_buckets);
   if (given.num_buckets > kMostBuckets) {
-    return invalid_argument("dist_batcher_options.num_buckets is %zu, but must be 0 to %zu",
+    return invalid_argument("`dist_batcher_options.num_buckets` is %zu, but must be 0 to %zu",
                             given.num_buckets, kMostBuckets);
   }
   for (std::size_t i = 0; i < given.num_buckets; ++i) {
     const int64_t before = i == 0 ? 0 : given.buckets[i - 1];
     if (given.buckets[i] <= before) {
       return invalid_argument(
-          "dist_batcher_options.buckets[%zu] is %lld, but lengths must ascend and be at least 1", i,
+          "`dist_batcher_options.buckets[%zu]` is %lld, but lengths must ascend and be at least 1", i,
           static_cast<long long>(given.buckets[i]));
     }
     out->push_back(given.buckets[i]);
@@ -96,7 +96,7 @@ Status read_batcher_options(const dist_batcher_options* options, Batcher::Option
 Status check_process(Batcher& batcher, const char* call) noexcept {
   if (!batcher.memory().forked()) return kOk;
   return failed_precondition(
-      "%s(): this is a forked child of the process that created the batcher. Create another one in the "
+      "`%s()`: this is a forked child of the process that created the batcher. Create another one in the "
       "child.",
       call);
 }
@@ -115,7 +115,7 @@ dist_status dist_batcher_create(dist_strategy* strategy, dist_batch_fn step, voi
                                 const dist_batcher_options* options, dist_batcher** out_batcher) {
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_batcher_create", "strategy"));
-    if (step == nullptr) return invalid_argument("dist_batcher_create(): step is NULL");
+    if (step == nullptr) return invalid_argument("`dist_batcher_create()`: `step` is `NULL`");
     DIST_TRY(require(out_batcher, "dist_batcher_create", "out_batcher"));
     Strategy& owner = unwrap(strategy);
     DIST_TRY(owner.check_process());
@@ -141,7 +141,7 @@ dist_status dist_batcher_submit(dist_batcher* batcher, void* user_data, const di
     dist_item_options given;
     DIST_TRY(read_options(options, &given, "dist_item_options"));
     if (given.length < 0)
-      return invalid_argument("dist_item_options.length is %lld, but must be 0 or more",
+      return invalid_argument("`dist_item_options.length` is %lld, but must be 0 or more",
                               static_cast<long long>(given.length));
     int64_t bytes = 0;
     DIST_TRY(read_size(given.bytes, "dist_item_options.bytes", &bytes));
@@ -168,7 +168,8 @@ dist_status dist_batcher_destroy(dist_batcher* batcher) {
     if (batcher == nullptr || unwrap(batcher).memory().forked()) return kOk;
     if (current().replica != nullptr)
       return failed_precondition(
-          "dist_batcher_destroy(): this thread is inside a replica's function, which may be a step of the "
+          "`dist_batcher_destroy()`: this `thread` is inside a replica's function, which may be a step of "
+          "the "
           "batcher. Call it outside the replicas.");
     return Batcher::destroy(&unwrap(batcher));
   });
@@ -197,7 +198,7 @@ dist_status dist_batch_check(dist_batch* batch, std::size_t i) {
     DIST_TRY(require(batch, "dist_batch_check", "batch"));
     const Item* const item = item_of(batch, i);
     if (item == nullptr)
-      return invalid_argument("dist_batch_check(): i is %zu, but the step has %zu items", i,
+      return invalid_argument("`dist_batch_check()`: `i` is %zu, but the step has %zu items", i,
                               unwrap(batch)->size());
     DIST_TRY(unwrap(batch)->check_here("dist_batch_check"));
     return unwrap(batch)->batcher().check_wanted(*item);
@@ -207,19 +208,20 @@ dist_status dist_batch_check(dist_batch* batch, std::size_t i) {
 dist_status dist_batch_emit(dist_batch* batch, std::size_t i, void* result) {
   return guard([&]() -> Status {
     DIST_TRY(require(batch, "dist_batch_emit", "batch"));
-    if (result == nullptr) return invalid_argument("dist_batch_emit(): result is NULL");
+    if (result == nullptr) return invalid_argument("`dist_batch_emit()`: `result` is `NULL`");
     Item* const item = item_of(batch, i);
     if (item == nullptr)
-      return invalid_argument("dist_batch_emit(): i is %zu, but the step has %zu items", i,
+      return invalid_argument("`dist_batch_emit()`: `i` is %zu, but the step has %zu items", i,
                               unwrap(batch)->size());
     DIST_TRY(unwrap(batch)->check_here("dist_batch_emit"));
     const Item::Emitted emitted = item->emit(result);
     if (emitted == Item::Emitted::kKept) return kOk;
     if (emitted == Item::Emitted::kLeft) return Batch::is_left("dist_batch_emit");
-    return fail(DIST_RESOURCE_EXHAUSTED,
-                "dist_batch_emit(): %d results of this item are waiting to be taken, which is the limit, or "
-                "memory is exhausted. Take them, or raise dist_batcher_options.max_results.",
-                unwrap(batch)->batcher().options().max_results);
+    return fail(
+        DIST_RESOURCE_EXHAUSTED,
+        "`dist_batch_emit()`: %d results of this item are waiting to be taken, which is the limit, or "
+        "memory is exhausted. Take them, or raise `dist_batcher_options.max_results`.",
+        unwrap(batch)->batcher().options().max_results);
   });
 }
 

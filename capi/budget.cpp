@@ -17,7 +17,7 @@ dist_status dist_budget_create(const dist_allocator* allocator, int32_t threads,
   return guard([&]() -> Status {
     DIST_TRY(require(out_budget, "dist_budget_create", "out_budget"));
     if (threads < 1 || threads > kMostThreads) {
-      return invalid_argument("dist_budget_create(): threads is %d, but must be 1 to %d", threads,
+      return invalid_argument("`dist_budget_create()`: `threads` is %d, but must be 1 to %d", threads,
                               kMostThreads);
     }
     Ref<Memory> memory;

@@ -33,15 +33,15 @@ class Request {
     DIST_TRY(require(path, name_, "path"));
     DIST_TRY(read_options(options, &options_, "dist_checkpoint_options"));
     if (options_.sharded != 0 && options_.sharded != 1) {
-      return invalid_argument("%s(): dist_checkpoint_options.sharded is %" PRId32 ", but must be 0 or 1",
+      return invalid_argument("`%s()`: `dist_checkpoint_options.sharded` is %" PRId32 ", but must be 0 or 1",
                               name_, options_.sharded);
     }
     DIST_TRY(check_list(variables, n, name_, "variables"));
     variables_.reserve(n);
     for (std::size_t i = 0; i < n; ++i) {
-      if (variables[i] == nullptr) return invalid_argument("%s(): variables[%zu] is NULL", name_, i);
+      if (variables[i] == nullptr) return invalid_argument("`%s()`: `variables[%zu]` is `NULL`", name_, i);
       if (options_.names != nullptr && options_.names[i] == nullptr)
-        return invalid_argument("%s(): options->names[%zu] is NULL", name_, i);
+        return invalid_argument("`%s()`: `options->names[%zu]` is `NULL`", name_, i);
       variables_.push_back(capi::unwrap(variables[i]));
     }
     return options_.position == nullptr ? kOk : read_position(options_.position, &position_);
@@ -62,7 +62,7 @@ class Request {
         check_list(options_.metadata_texts, n, name_, "options->metadata_texts", "options->num_metadata"));
     for (std::size_t i = 0; i < options_.num_metadata; ++i) {
       if (options_.metadata_keys[i] == nullptr || options_.metadata_texts[i] == nullptr)
-        return invalid_argument("%s(): options->metadata_keys[%zu] or its text is NULL", name_, i);
+        return invalid_argument("`%s()`: `options->metadata_keys[%zu]` or its text is `NULL`", name_, i);
       out->push_back({options_.metadata_keys[i], options_.metadata_texts[i]});
     }
     return kOk;

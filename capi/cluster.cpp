@@ -16,18 +16,20 @@ namespace {
 template <class Make>
 dist_status create(const char* call, const dist_cluster_spec_options* options, dist_cluster_spec** out,
                    Make&& make) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(out, call, "out_spec"));
-    dist_cluster_spec_options given;
-    DIST_TRY(read_options(options, &given, "dist_cluster_spec_options"));
-    DIST_TRY(require_zero(given.reserved, "dist_cluster_spec_options.reserved"));
-    Ref<Memory> memory;
-    DIST_TRY(create_memory(given.allocator, "allocator", &memory));
-    Ref<ClusterSpec> made;
-    DIST_TRY(make(*memory, &made));
-    *out = wrap(made.take());
-    return kOk;
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(require(out, call, "out_spec"));
+        dist_cluster_spec_options given;
+        DIST_TRY(read_options(options, &given, "dist_cluster_spec_options"));
+        DIST_TRY(require_zero(given.reserved, "dist_cluster_spec_options.reserved"));
+        Ref<Memory> memory;
+        DIST_TRY(create_memory(given.allocator, "allocator", &memory));
+        Ref<ClusterSpec> made;
+        DIST_TRY(make(*memory, &made));
+        *out = wrap(made.take());
+        return kOk;
+      },
+      call);
 }
 
 Status build(Memory& memory, std::span<const dist_cluster_job> jobs, Ref<ClusterSpec>* out) {
@@ -55,27 +57,31 @@ Status find(const dist_cluster_spec* spec, const char* job, const void* out, con
 template <class Answer, class Out, class Rule>
 dist_status ask(const dist_cluster_spec* spec, Out* out, const char* out_name, const char* call,
                 Rule&& rule) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(spec, call, "spec"));
-    DIST_TRY(require(out, call, out_name));
-    Answer answer{};
-    DIST_TRY(rule(*unwrap(spec), &answer));
-    *out = static_cast<Out>(answer);
-    return kOk;
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(require(spec, call, "spec"));
+        DIST_TRY(require(out, call, out_name));
+        Answer answer{};
+        DIST_TRY(rule(*unwrap(spec), &answer));
+        *out = static_cast<Out>(answer);
+        return kOk;
+      },
+      call);
 }
 
 // A rule whose result is a text.
 template <class Rule>
 dist_status ask_text(const dist_cluster_spec* spec, char* out, size_t size_bytes, const char* call,
                      Rule&& rule) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(spec, call, "spec"));
-    DIST_TRY(require(out, call, "out_text"));
-    const char* text = "";
-    DIST_TRY(rule(*unwrap(spec), &text));
-    return write_text(text, out, size_bytes, call);
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(require(spec, call, "spec"));
+        DIST_TRY(require(out, call, "out_text"));
+        const char* text = "";
+        DIST_TRY(rule(*unwrap(spec), &text));
+        return write_text(text, out, size_bytes, call);
+      },
+      call);
 }
 
 }  // namespace
@@ -84,13 +90,13 @@ Status dist::capi::check_jobs(const dist_cluster_job* jobs, std::size_t num_jobs
                               const char* call) noexcept {
   DIST_TRY(check_list(jobs, num_jobs, call, "jobs", "num_jobs"));
   if (num_jobs > DIST_MAX_CLUSTER_JOBS) {
-    return invalid_argument("%s(): num_jobs is %zu, but must be at most %d", call, num_jobs,
+    return invalid_argument("`%s()`: `num_jobs` is %zu, but must be at most %d", call, num_jobs,
                             DIST_MAX_CLUSTER_JOBS);
   }
   for (std::size_t i = 0; i < num_jobs; ++i) {
     DIST_TRY(require(jobs[i].name, call, "the name of a job"));
     if (jobs[i].num_tasks > DIST_MAX_CLUSTER_TASKS) {
-      return invalid_argument("%s(): a job has %zu tasks, but a cluster can have at most %d", call,
+      return invalid_argument("`%s()`: a job has %zu tasks, but a cluster can have at most %d", call,
                               jobs[i].num_tasks, DIST_MAX_CLUSTER_TASKS);
     }
     if (with_addresses) {
@@ -128,7 +134,7 @@ dist_status dist_cluster_spec_union(const dist_cluster_spec* const* specs, size_
   return create(kCall, options, out_spec, [&](Memory& memory, Ref<ClusterSpec>* out) -> Status {
     DIST_TRY(require(specs, kCall, "specs"));
     if (num_specs < 1 || num_specs > DIST_MAX_CLUSTER_MEMBERS) {
-      return invalid_argument("%s(): num_specs is %zu, but must be 1 to %d", kCall, num_specs,
+      return invalid_argument("`%s()`: `num_specs` is %zu, but must be 1 to %d", kCall, num_specs,
                               DIST_MAX_CLUSTER_MEMBERS);
     }
     const ClusterSpec* members[DIST_MAX_CLUSTER_MEMBERS];

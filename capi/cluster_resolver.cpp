@@ -34,34 +34,38 @@ Status read(const dist_cluster_resolver_options* options, ResolverOptions* out,
 template <class Make>
 dist_status create(const char* call, const dist_cluster_resolver_options* options,
                    dist_cluster_resolver** out, Make&& make) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(out, call, "out_resolver"));
-    ResolverOptions wanted;
-    dist_allocator allocator{};
-    DIST_TRY(read(options, &wanted, &allocator));
-    Ref<Memory> memory;
-    DIST_TRY(create_memory(allocator, "allocator", &memory));
-    Ref<ClusterResolver> made;
-    DIST_TRY(make(*memory, wanted, &made));
-    *out = wrap(made.take());
-    return kOk;
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(require(out, call, "out_resolver"));
+        ResolverOptions wanted;
+        dist_allocator allocator{};
+        DIST_TRY(read(options, &wanted, &allocator));
+        Ref<Memory> memory;
+        DIST_TRY(create_memory(allocator, "allocator", &memory));
+        Ref<ClusterResolver> made;
+        DIST_TRY(make(*memory, wanted, &made));
+        *out = wrap(made.take());
+        return kOk;
+      },
+      call);
 }
 
 // `find` provides the requested text.
 template <class Find>
 dist_status ask_text(const dist_cluster_resolver* resolver, char* out_text, size_t size_bytes,
                      int32_t* out_is_set, const char* call, Find&& find) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(resolver, call, "resolver"));
-    DIST_TRY(require(out_text, call, "out_text"));
-    DIST_TRY(require(out_is_set, call, "out_is_set"));
-    FoundText found;
-    DIST_TRY(find(*unwrap(resolver), &found));
-    DIST_TRY(write_text(found.text, out_text, size_bytes, call));
-    *out_is_set = found.is_set ? 1 : 0;
-    return kOk;
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(require(resolver, call, "resolver"));
+        DIST_TRY(require(out_text, call, "out_text"));
+        DIST_TRY(require(out_is_set, call, "out_is_set"));
+        FoundText found;
+        DIST_TRY(find(*unwrap(resolver), &found));
+        DIST_TRY(write_text(found.text, out_text, size_bytes, call));
+        *out_is_set = found.is_set ? 1 : 0;
+        return kOk;
+      },
+      call);
 }
 
 }  // namespace
@@ -136,7 +140,7 @@ dist_status dist_slurm_expand_host_list(const char* host_list, dist_text_fn fn, 
   constexpr const char* kCall = "dist_slurm_expand_host_list";
   return guard([&]() -> Status {
     DIST_TRY(require(host_list, kCall, "host_list"));
-    if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
+    if (fn == nullptr) return invalid_argument("`%s()`: `fn` is `NULL`", kCall);
     Ref<Memory> memory;
     DIST_TRY(create_memory({}, "allocator", &memory));
     std::pmr::vector<std::pmr::string> hosts(memory.get());
@@ -311,7 +315,7 @@ dist_status dist_cluster_explain(const dist_cluster_resolver* resolver, dist_tex
   constexpr const char* kCall = "dist_cluster_explain";
   return guard([&]() -> Status {
     DIST_TRY(require(resolver, kCall, "resolver"));
-    if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
+    if (fn == nullptr) return invalid_argument("`%s()`: `fn` is `NULL`", kCall);
     const std::pmr::string text = unwrap(resolver)->explain();
     fn(text.data(), text.size(), user_data);
     return kOk;

@@ -14,7 +14,7 @@ using namespace dist::capi;
 Status dist::capi::make_member(dist_replica* replica, const dist_collective_options& options,
                                const char* name, std::optional<Member>* out) {
   if (options.planned != 0 && options.planned != 1) {
-    return invalid_argument("%s(): options->planned is %d, but must be 0 or 1", name, options.planned);
+    return invalid_argument("`%s()`: `options->planned` is %d, but must be 0 or 1", name, options.planned);
   }
   DIST_TRY(require_timeout(options.timeout_ns, "dist_collective_options.timeout_ns"));
   DIST_TRY(check_numerics(numerics_of(options.numerics, DIST_NUMERICS_ORDERED)));
@@ -29,12 +29,13 @@ Status dist::capi::make_member(dist_replica* replica, const dist_collective_opti
 
 Status dist::capi::require_blocking(const dist_collective_options& options, const char* name) noexcept {
   if (options.planned == 0) return kOk;
-  return invalid_argument("%s() blocks and cannot be planned, but options->planned is 1. Leave it 0.", name);
+  return invalid_argument("`%s()` blocks and cannot be planned, but `options->planned` is 1. Leave it 0.",
+                          name);
 }
 
 Status dist::capi::require_plain(const dist_collective_options& options, const char* name) noexcept {
   if (options.group == nullptr) return require_blocking(options, name);
-  return invalid_argument("%s() runs on all replicas, but options->group is set. Leave it NULL.", name);
+  return invalid_argument("`%s()` runs on all replicas, but `options->group` is set. Leave it `NULL`.", name);
 }
 
 namespace {
@@ -90,7 +91,8 @@ dist_status exchange_tensors(dist_replica* replica, const dist_collective_option
         if (out_work != nullptr) return begin(self, member, call, given, out_work);
         if (given.planned == 1) {
           return invalid_argument(
-              "%s(): options->planned is 1, but out_work is NULL. Pass out_work to get the plan.", name);
+              "`%s()`: `options->planned` is 1, but `out_work` is `NULL`. Pass `out_work` to get the plan.",
+              name);
         }
         return collective_of(self, member, call);
       });
@@ -113,7 +115,7 @@ constexpr auto kNothingElse = [](Call&) {};
     Replica& self = unwrap(replica);
     if (self.is_here() && self.works().empty() && host_call_here == nullptr) [[likely]] {
       if (const auto status = all_reduce_again(self.member(), op, self.pool().numerics(), *in, *out))
-        return status->code();
+        return named(*status, "dist_all_reduce");
     }
   }
   return any_all_reduce(replica, op, in, out, 1, nullptr, nullptr);
@@ -212,23 +214,23 @@ namespace {
 dist_status exchange_nest(dist_replica* replica, const dist_collective_options* options, const char* name,
                           Collective collective, dist_reduce_op op, dist_value* value,
                           dist_value** out_value) {
-  return with_member(replica, options, name,
-                     [&](const Member& member, const dist_collective_options& given) -> Status {
-                       DIST_TRY(require(value, name, "value"));
-                       DIST_TRY(require(out_value, name, "out_value"));
-                       DIST_TRY(require_blocking(given, name));
-                       if (given.contributions > 1) {
-                         return invalid_argument(
-                             "%s(): options->contributions is %zu, but the call takes one value. Leave it 0.",
-                             name, given.contributions);
-                       }
-                       Call call = call_of(unwrap(replica), collective, {nullptr, nullptr, 0}, given);
-                       call.op = op;
-                       ValueRef result;
-                       DIST_TRY(exchange_values(unwrap(replica), member, call, *unwrap(value), &result));
-                       *out_value = wrap(result.take());
-                       return kOk;
-                     });
+  return with_member(
+      replica, options, name, [&](const Member& member, const dist_collective_options& given) -> Status {
+        DIST_TRY(require(value, name, "value"));
+        DIST_TRY(require(out_value, name, "out_value"));
+        DIST_TRY(require_blocking(given, name));
+        if (given.contributions > 1) {
+          return invalid_argument(
+              "`%s()`: `options->contributions` is %zu, but the call takes one value. Leave it 0.", name,
+              given.contributions);
+        }
+        Call call = call_of(unwrap(replica), collective, {nullptr, nullptr, 0}, given);
+        call.op = op;
+        ValueRef result;
+        DIST_TRY(exchange_values(unwrap(replica), member, call, *unwrap(value), &result));
+        *out_value = wrap(result.take());
+        return kOk;
+      });
 }
 
 }  // namespace
@@ -291,7 +293,7 @@ dist_status dist_group_create(dist_strategy* strategy, const int32_t* replica_id
 
 dist_status dist_group_destroy(dist_group* group) {
   if (group == nullptr) return DIST_OK;
-  return unwrap(group)->pool.destroy_group(unwrap(group)).code();
+  return named(unwrap(group)->pool.destroy_group(unwrap(group)), "dist_group_destroy");
 }
 
 int32_t dist_group_size(const dist_group* group) { return group == nullptr ? 0 : unwrap(group)->size(); }

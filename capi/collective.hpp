@@ -38,7 +38,8 @@ dist_status with_member(dist_replica* replica, const dist_collective_options* op
     return ended_by(*unwrap(given.cancel), member->group, [&] { return body(*member, given); });
   };
   // Not guard(), which would look again for a callback that this thread may be in.
-  return guarded(nullptr, [&] { return checked().code(); });
+  const dist_status status = guarded(nullptr, [&] { return checked().code(); });
+  return status == DIST_OK ? status : named_failure(status, name);
 }
 
 }  // namespace dist::capi

@@ -104,7 +104,7 @@ dist_status dist_coordinator_create(dist_strategy* strategy, const dist_coordina
     DIST_TRY(self.check_process());
     if (self.kind() != DIST_STRATEGY_PARAMETER_SERVER) {
       return invalid_argument(
-          "%s: the strategy is of kind %d. Create one of kind DIST_STRATEGY_PARAMETER_SERVER.", kCall,
+          "`%s()`: the strategy is of kind %d. Create one of kind `DIST_STRATEGY_PARAMETER_SERVER`.", kCall,
           self.kind());
     }
     dist_coordinator_options given;
@@ -113,7 +113,7 @@ dist_status dist_coordinator_create(dist_strategy* strategy, const dist_coordina
     const std::scoped_lock lock(companion.mutex);
     auto* handle = static_cast<Handle*>(companion.object);
     if (handle != nullptr && companion.holders == 0) {
-      return failed_precondition("%s: another thread is closing the strategy's coordinator. Wait for it.",
+      return failed_precondition("`%s()`: another thread is closing the strategy's coordinator. Wait for it.",
                                  kCall);
     }
     if (handle == nullptr) DIST_TRY(make(self, given, &handle));
@@ -205,7 +205,7 @@ dist_status dist_coordinator_variable_part(const dist_coordinator* coordinator, 
     const RemoteVariable* variable = nullptr;
     DIST_TRY(unwrap(coordinator).find(name, &variable));
     if (part < 0 || part >= static_cast<int64_t>(variable->parts.size())) {
-      return invalid_argument("%s: part is %lld, but variable \"%s\" has parts 0 to %zu", kCall,
+      return invalid_argument("`%s()`: `part` is %lld, but variable \"%s\" has parts 0 to %zu", kCall,
                               static_cast<long long>(part), variable->name.c_str(),
                               variable->parts.size() - 1);
     }

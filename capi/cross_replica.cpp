@@ -157,7 +157,7 @@ struct GivenUpdate {
 };
 
 Status read_update(const GivenUpdate& given, const char* call, UpdateCall* out) noexcept {
-  if (given.function == nullptr) return invalid_argument("%s(): fn is NULL", call);
+  if (given.function == nullptr) return invalid_argument("`%s()`: `fn` is `NULL`", call);
   dist_update_options known;
   DIST_TRY(read_options(given.options, &known, "dist_update_options"));
   DIST_TRY(require_flag(known.ungrouped, "dist_update_options.ungrouped"));
@@ -211,7 +211,8 @@ dist_status dist_update_non_slot(dist_strategy* strategy, dist_update_fn fn, voi
     DIST_TRY(read_update(given, "dist_update_non_slot", &call));
     if (call.parallel)
       return invalid_argument(
-          "dist_update_non_slot(): options->parallel is 1, but the calls are one after another: leave it at "
+          "`dist_update_non_slot()`: `options->parallel` is 1, but the calls are one after another: leave it "
+          "at "
           "0");
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_update_non_slot"));
     BetweenRuns turn;
@@ -264,7 +265,7 @@ namespace {
 // "Everywhere" has no meaning without a strategy.
 Status require_destination(const dist_destination* destination, const char* call) noexcept {
   if (destination != nullptr) return kOk;
-  return invalid_argument("%s(): a value has no destination. Without a strategy, each value needs one.",
+  return invalid_argument("`%s()`: a value has no destination. Without a strategy, each value needs one.",
                           call);
 }
 
@@ -305,6 +306,7 @@ dist_status dist_cross_device_create(const dist_cross_device_options* options,
     wanted.accumulate_user_data = given.accumulate_user_data;
     wanted.accumulate_element_bytes = given.accumulate_element_bytes;
     DIST_TRY(read_functions(given, &wanted.host));
+    wanted.has_functions = given.functions != nullptr;
     Ref<Memory> memory;
     DIST_TRY(create_memory(given.allocator, "allocator", &memory));
     Ref<CrossDevice> made;
@@ -327,6 +329,18 @@ const char* dist_cross_device_device(const dist_cross_device* cross_device) {
   return cross_device == nullptr ? nullptr : unwrap(cross_device)->reduce_to_device();
 }
 
+namespace {
+
+Status reduce_alone(CrossDevice& self, dist_reduce_op op, const Pairs& pairs, dist_value** out_values) {
+  std::pmr::vector<ValueRef> results(pairs.values().size(), &self.memory());
+  const CrossReplica context = self.alone(replicas_of(pairs.values(), pairs.destinations()));
+  DIST_TRY(reduce_to(context, ReduceRules::kAlone, op, pairs.values(), pairs.destinations(), results));
+  for (size_t k = 0; k < results.size(); ++k) out_values[k] = wrap(results[k].take());
+  return kOk;
+}
+
+}  // namespace
+
 dist_status dist_cross_device_reduce(dist_cross_device* cross_device, dist_reduce_op op, dist_value* value,
                                      const dist_destination* destination, dist_value** out_value) {
   constexpr const char* kCall = "dist_cross_device_reduce";
@@ -335,7 +349,9 @@ dist_status dist_cross_device_reduce(dist_cross_device* cross_device, dist_reduc
     DIST_TRY(require(out_value, kCall, "out_value"));
     DIST_TRY(check(cross_device, kCall));
     DIST_TRY(require_destination(destination, kCall));
-    return Status(dist_cross_device_batch_reduce(cross_device, op, &value, destination, 1, out_value));
+    Pairs pairs(unwrap(cross_device)->memory());
+    DIST_TRY(pairs.read(&value, destination, 1, out_value, kCall));
+    return reduce_alone(*unwrap(cross_device), op, pairs, out_value);
   });
 }
 
@@ -345,15 +361,10 @@ dist_status dist_cross_device_batch_reduce(dist_cross_device* cross_device, dist
   constexpr const char* kCall = "dist_cross_device_batch_reduce";
   return guard([&]() -> Status {
     DIST_TRY(check(cross_device, kCall));
-    CrossDevice& self = *unwrap(cross_device);
-    Pairs pairs(self.memory());
+    Pairs pairs(unwrap(cross_device)->memory());
     DIST_TRY(pairs.read(values, destinations, n, out_values, kCall));
     if (n != 0) DIST_TRY(require_destination(destinations, kCall));
-    std::pmr::vector<ValueRef> results(n, &self.memory());
-    const CrossReplica context = self.alone(replicas_of(pairs.values(), pairs.destinations()));
-    DIST_TRY(reduce_to(context, ReduceRules::kAlone, op, pairs.values(), pairs.destinations(), results));
-    for (size_t k = 0; k < n; ++k) out_values[k] = wrap(results[k].take());
-    return kOk;
+    return reduce_alone(*unwrap(cross_device), op, pairs, out_values);
   });
 }
 

@@ -22,7 +22,7 @@ Status read(const dist_dataset_options* options, const char* call, DatasetOption
   dist_dataset_options given;
   DIST_TRY(read_options(options, &given, "dist_dataset_options"));
   if ((given.batch_sizes == nullptr) != (given.num_batch_sizes == 0)) {
-    return invalid_argument("batch_sizes is %s, but num_batch_sizes is %zu. Pass both, or NULL and 0.",
+    return invalid_argument("`batch_sizes` is %s, but `num_batch_sizes` is %zu. Pass both, or `NULL` and 0.",
                             given.batch_sizes == nullptr ? "NULL" : "set", given.num_batch_sizes);
   }
   DIST_TRY(check_list(given.batch_sizes, given.num_batch_sizes, call, "options->batch_sizes",
@@ -69,19 +69,21 @@ struct HostMaker {
 template <class Make>
 dist_status create(const char* call, dist_strategy* strategy, const dist_dataset_options* options,
                    dist_dataset** out_dataset, const Make& make) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(strategy, call, "strategy"));
-    DIST_TRY(require(out_dataset, call, "out_dataset"));
-    DIST_TRY(capi::unwrap(strategy).check_cross_replica(call));
-    DatasetOptions wanted;
-    DIST_TRY(read(options, call, &wanted));
-    const CallInProgress here(capi::unwrap(strategy), call);
-    Ref<Dataset> dataset;
-    DIST_TRY(make(capi::unwrap(strategy), wanted, &dataset));
-    dataset->handle().open(capi::unwrap(strategy).handles(), LiveHandles::kDataset, nullptr);
-    *out_dataset = reinterpret_cast<dist_dataset*>(dataset.take());
-    return kOk;
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(require(strategy, call, "strategy"));
+        DIST_TRY(require(out_dataset, call, "out_dataset"));
+        DIST_TRY(capi::unwrap(strategy).check_cross_replica(call));
+        DatasetOptions wanted;
+        DIST_TRY(read(options, call, &wanted));
+        const CallInProgress here(capi::unwrap(strategy), call);
+        Ref<Dataset> dataset;
+        DIST_TRY(make(capi::unwrap(strategy), wanted, &dataset));
+        dataset->handle().open(capi::unwrap(strategy).handles(), LiveHandles::kDataset, nullptr);
+        *out_dataset = reinterpret_cast<dist_dataset*>(dataset.take());
+        return kOk;
+      },
+      call);
 }
 
 }  // namespace
@@ -134,7 +136,7 @@ dist_status dist_dataset_create_from_callback(dist_strategy* strategy, dist_sour
   constexpr const char* kCall = "dist_dataset_create_from_callback";
   return create(kCall, strategy, options, out_dataset,
                 [&](Strategy& self, const DatasetOptions& wanted, Ref<Dataset>* out) -> Status {
-                  if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
+                  if (fn == nullptr) return invalid_argument("`%s()`: `fn` is `NULL`", kCall);
                   return Dataset::create_from_callback(self.memory(), self.readers(), strategy, fn, user_data,
                                                        release, wanted, out);
                 });
@@ -148,7 +150,7 @@ dist_status dist_dataset_create_from_files(dist_strategy* strategy, const char* 
                 [&](Strategy& self, const DatasetOptions& wanted, Ref<Dataset>* out) -> Status {
                   DIST_TRY(require(names, kCall, "names"));
                   DIST_TRY(check_list(names, n, kCall, "names"));
-                  if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
+                  if (fn == nullptr) return invalid_argument("`%s()`: `fn` is `NULL`", kCall);
                   return Dataset::create_from_files(self.memory(), self.readers(), {names, n}, strategy, fn,
                                                     user_data, release, wanted, out);
                 });
@@ -160,7 +162,7 @@ dist_status dist_dataset_create_from_function(dist_strategy* strategy, dist_data
   constexpr const char* kCall = "dist_dataset_create_from_function";
   return create(kCall, strategy, options, out_dataset,
                 [&](Strategy& self, const DatasetOptions& wanted, Ref<Dataset>* out) -> Status {
-                  if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
+                  if (fn == nullptr) return invalid_argument("`%s()`: `fn` is `NULL`", kCall);
                   HostMaker host{strategy, fn, user_data};
                   const DatasetMaker maker(HostMaker::call, &host);
                   const bool may_replicate = self.layout() == DIST_STRATEGY_MIRRORED &&
@@ -217,14 +219,16 @@ namespace {
 // `take` is next_batch() or a variant of it.
 template <class Take>
 dist_status next(dist_iterator* iterator, const char* call, dist_value** out_batch, const Take& take) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(iterator, call, "iterator"));
-    DIST_TRY(require(out_batch, call, "out_batch"));
-    ValueRef batch;
-    DIST_TRY(take(*unwrap_iterator(iterator), call, &batch));
-    *out_batch = wrap(batch.take());
-    return kOk;
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(require(iterator, call, "iterator"));
+        DIST_TRY(require(out_batch, call, "out_batch"));
+        ValueRef batch;
+        DIST_TRY(take(*unwrap_iterator(iterator), call, &batch));
+        *out_batch = wrap(batch.take());
+        return kOk;
+      },
+      call);
 }
 
 Status create(dist_dataset* dataset, const Position* position, const char* call,
@@ -282,7 +286,7 @@ dist_status dist_dataset_reduce(dist_dataset* dataset, dist_value* initial, dist
   return guard([&]() -> Status {
     constexpr const char* kCall = "dist_dataset_reduce";
     DIST_TRY(check_dataset(dataset, kCall));
-    if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
+    if (fn == nullptr) return invalid_argument("`%s()`: `fn` is `NULL`", kCall);
     DIST_TRY(require(out_state, kCall, "out_state"));
     DIST_TRY(check_may_pass(*unwrap_dataset(dataset), kCall));
     ValueRef state = ValueRef::share(unwrap(initial));

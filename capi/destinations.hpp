@@ -32,7 +32,7 @@ class Pairs {
     if (destinations != nullptr) DIST_TRY(check_list(destinations, n, call, "destinations"));
     values_.reserve(n);
     for (std::size_t k = 0; k < n; ++k) {
-      if (values[k] == nullptr) return invalid_argument("%s(): values[%zu] is NULL", call, k);
+      if (values[k] == nullptr) return invalid_argument("`%s()`: `values[%zu]` is `NULL`", call, k);
       values_.push_back(unwrap(values[k]));
       if (destinations != nullptr) destinations_.push_back(destination_of(&destinations[k]));
     }

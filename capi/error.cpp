@@ -51,13 +51,23 @@ const char* dist_status_name(dist_status status) {
   return name != nullptr ? name : "UNKNOWN_STATUS";
 }
 
-const char* dist_last_error(void) { return last_error().message; }
+namespace {
 
-dist_status dist_last_error_info(dist_error_info* out_info) {
+// This thread's latest error, without marks from now on.
+const ErrorRecord& plain_error() noexcept {
+  ErrorRecord& error = last_error();
+  copy_plain(error.message, error.message);
+  copy_plain(error.expected, error.expected);
+  copy_plain(error.received, error.received);
+  copy_plain(error.hint, error.hint);
+  return error;
+}
+
+dist_status read_error(dist_error_info* out_info, bool marked) noexcept {
   // A wrong call must not replace the latest error, which it asks for.
   if (out_info == nullptr || out_info->struct_size < sizeof(uint32_t) + sizeof(dist_status))
     return DIST_INVALID_ARGUMENT;
-  const ErrorRecord& error = last_error();
+  const ErrorRecord& error = marked ? last_error() : plain_error();
   dist_error_info info{};
   info.struct_size = out_info->struct_size;
   info.code = error.code;
@@ -74,14 +84,26 @@ dist_status dist_last_error_info(dist_error_info* out_info) {
   info.hint = error.hint;
   info.logical_device = error.culprit.logical_device;
   info.inside = error.inside;
+  info.function = error.function;
+  info.parameter = error.parameter;
   std::memcpy(out_info, &info, std::min<std::size_t>(info.struct_size, sizeof info));
   return DIST_OK;
 }
 
+}  // namespace
+
+const char* dist_last_error(void) { return plain_error().message; }
+
+dist_status dist_last_error_info(dist_error_info* out_info) { return read_error(out_info, false); }
+
+dist_status dist_last_error_marked(dist_error_info* out_info) { return read_error(out_info, true); }
+
 dist_status dist_fail(dist_status status, const char* message) {
   if (status == DIST_OK)
-    return invalid_argument("dist_fail(): status is DIST_OK, but must be an error").code();
-  return fail(status, "%s", message == nullptr ? "" : message).code();
+    return named(invalid_argument("`dist_fail()`: `status` is `DIST_OK`, but must be an error"), "dist_fail");
+  char shown[sizeof(ErrorRecord::message)];
+  copy_shown(shown, message, Keep::kBreaksAndMarks);  // a binding reports an error again
+  return fail(status, "%s", shown).code();
 }
 
 static_assert(kNumDomains == DIST_ENUM_SHARD_POLICY - DIST_ENUM_STATUS + 1);

@@ -6,15 +6,15 @@
 namespace dist::capi {
 
 Status is_null(const char* call, const char* name) noexcept {
-  return invalid_argument("%s(): %s is NULL", call, name);
+  return invalid_argument("`%s()`: `%s` is `NULL`", call, name);
 }
 
 Status check_list(const void* list, std::size_t n, std::size_t most, const char* call, const char* name,
                   const char* count) noexcept {
   if (n > most) {
     return invalid_argument(
-        "%s(): %s is %zu, which is more elements of %s than memory can hold. Was it a negative number?", call,
-        count, n, name);
+        "`%s()`: `%s` is %zu, which is more elements of %s than memory can hold. Was it a negative number?",
+        call, count, n, name);
   }
   return n == 0 ? kOk : require(list, call, name);
 }
@@ -25,13 +25,14 @@ Status read_other_options(const void* given, void* known, std::size_t known_byte
   std::memcpy(&size, given, sizeof size);
   if (size < sizeof size) {
     return invalid_argument(
-        "%s.struct_size is %u: initialize the struct with its INIT macro, or with its init function and "
+        "%s.`struct_size` is %u: initialize the struct with its INIT macro, or with its init function and "
         "sizeof(%s)",
         name, size, name);
   }
   if (size > kMostOptionBytes) {
     return invalid_argument(
-        "%s.struct_size is %u, which is not a valid size: initialize the struct with its INIT macro, or with "
+        "%s.`struct_size` is %u, which is not a valid size: initialize the struct with its INIT macro, or "
+        "with "
         "its init function and sizeof(%s)",
         name, size, name);
   }

@@ -35,18 +35,24 @@ namespace dist::capi {
 inline Status read_size(std::size_t size, const char* field, int64_t* out) noexcept {
   *out = static_cast<int64_t>(size);
   if (*out >= 0) return kOk;
-  return invalid_argument("%s is %lld as a signed number, but must be from 0 to 2^63 - 1", field,
+  return invalid_argument("`%s` is %lld as a signed number, but must be from 0 to 2^63 - 1", field,
                           static_cast<long long>(*out));
 }
 
+// A function's result, with the function's name if it is a failure.
+inline dist_status named(Status status, const char* function) noexcept {
+  return status.ok() ? DIST_OK : named_failure(status.code(), function);
+}
+
 // Runs the body of a public function and converts exceptions to a status. Only the forced unwind passes. Fails
-// inside callbacks that must not call libdist.
+// inside callbacks that must not call libdist. A failure gets the function's name.
 template <class F>
-dist_status guard(F&& body) {
-  return guarded(nullptr, [&]() -> dist_status {
+dist_status guard(F&& body, const char* function = __builtin_FUNCTION()) {
+  const dist_status status = guarded(nullptr, [&]() -> dist_status {
     const Status allowed = check_may_call();
     return allowed.ok() ? body().code() : allowed.code();
   });
+  return status == DIST_OK ? status : named_failure(status, function);
 }
 
 inline Strategy& unwrap(dist_strategy* handle) noexcept { return *reinterpret_cast<Strategy*>(handle); }
@@ -144,24 +150,24 @@ Status read_options(const Options* given, Options* known, const char* name) noex
 // Reserved fields must be zero until a later version defines them. `field` is for example
 // "dist_run_options.reserved".
 inline Status require_zero(int32_t reserved, const char* field) noexcept {
-  return reserved == 0 ? kOk : invalid_argument("%s is %d, but must be 0", field, reserved);
+  return reserved == 0 ? kOk : invalid_argument("`%s` is %d, but must be 0", field, reserved);
 }
 
 inline Status require_flag(int32_t flag, const char* field) noexcept {
-  return flag == 0 || flag == 1 ? kOk : invalid_argument("%s is %d, but must be 0 or 1", field, flag);
+  return flag == 0 || flag == 1 ? kOk : invalid_argument("`%s` is %d, but must be 0 or 1", field, flag);
 }
 // Checks a timeout in an option struct.
 inline Status require_timeout(int64_t timeout_ns, const char* field) noexcept {
   if (timeout_ns >= DIST_NO_TIMEOUT) return kOk;
   return invalid_argument(
-      "%s is %lld, but must be a number of nanoseconds, 0 (the default) or -1 (no timeout)", field,
+      "`%s` is %lld, but must be a number of nanoseconds, 0 (the default) or -1 (no timeout)", field,
       static_cast<long long>(timeout_ns));
 }
 // Checks a timeout that is a parameter of a function that waits.
 inline Status require_wait(int64_t timeout_ns, const char* call) noexcept {
   if (timeout_ns >= DIST_NO_TIMEOUT) return kOk;
   return invalid_argument(
-      "%s(): timeout_ns is %lld, but must be a number of nanoseconds, 0 (do not wait) or -1 (no timeout)",
+      "`%s()`: `timeout_ns` is %lld, but must be a number of nanoseconds, 0 (do not wait) or -1 (no timeout)",
       call, static_cast<long long>(timeout_ns));
 }
 

@@ -41,15 +41,17 @@ Status check(dist_strategy* strategy, const char* call) noexcept {
 // Makes the checks, and calls `body` with the strategy and the output.
 template <class Body>
 dist_status write(dist_strategy* strategy, dist_text_fn fn, void* user_data, const char* call, Body&& body) {
-  return guard([&]() -> Status {
-    DIST_TRY(check(strategy, call));
-    if (fn == nullptr) return invalid_argument("%s(): fn is NULL", call);
-    const CallInProgress here(unwrap(strategy), call);
-    TextOut out(fn, user_data);
-    body(unwrap(strategy), out);
-    out.flush();
-    return kOk;
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(check(strategy, call));
+        if (fn == nullptr) return invalid_argument("`%s()`: `fn` is `NULL`", call);
+        const CallInProgress here(unwrap(strategy), call);
+        TextOut out(fn, user_data);
+        body(unwrap(strategy), out);
+        out.flush();
+        return kOk;
+      },
+      call);
 }
 
 dist_straggler to_public(const Straggler& row) noexcept {
@@ -106,7 +108,8 @@ dist_status dist_strategy_stragglers(dist_strategy* strategy, dist_straggler* ou
                           "dist_strategy_stragglers", "out", "capacity"));
       if (row_bytes < sizeof(int64_t) || row_bytes > kMostOptionBytes) {
         return invalid_argument(
-            "dist_strategy_stragglers(): row_bytes is %zu, but must be sizeof(dist_straggler)", row_bytes);
+            "`dist_strategy_stragglers()`: `row_bytes` is %zu, but must be sizeof(`dist_straggler`)",
+            row_bytes);
       }
     }
     Strategy& self = unwrap(strategy);
@@ -127,7 +130,7 @@ dist_status dist_strategy_stragglers(dist_strategy* strategy, dist_straggler* ou
 dist_status dist_dataset_explain(dist_dataset* dataset, dist_text_fn fn, void* user_data) {
   return guard([&]() -> Status {
     DIST_TRY(check_dataset(dataset, "dist_dataset_explain"));
-    if (fn == nullptr) return invalid_argument("dist_dataset_explain(): fn is NULL");
+    if (fn == nullptr) return invalid_argument("`dist_dataset_explain()`: `fn` is `NULL`");
     const std::pmr::string text = explain(*unwrap_dataset(dataset));
     fn(text.c_str(), text.size(), user_data);
     return kOk;
@@ -139,14 +142,16 @@ namespace {
 template <class Described>
 dist_status describe_to(const Described* what, const char* call, const char* name, dist_text_fn fn,
                         void* user_data) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(what, call, name));
-    if (fn == nullptr) return invalid_argument("%s(): fn is NULL", call);
-    TextOut out(fn, user_data);
-    describe(*what, out);
-    out.flush();
-    return kOk;
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(require(what, call, name));
+        if (fn == nullptr) return invalid_argument("`%s()`: `fn` is `NULL`", call);
+        TextOut out(fn, user_data);
+        describe(*what, out);
+        out.flush();
+        return kOk;
+      },
+      call);
 }
 
 // The size in the first version, which every caller has.
@@ -168,7 +173,7 @@ dist_status dist_variable_check_drift(dist_strategy* strategy, dist_variable* va
     DIST_TRY(require(strategy, "dist_variable_check_drift", "strategy"));
     DIST_TRY(require(variable, "dist_variable_check_drift", "variable"));
     if (out_drift != nullptr && out_drift->struct_size < kDriftBytes) {
-      return invalid_argument("dist_drift.struct_size is %u: initialize the struct with DIST_DRIFT_INIT",
+      return invalid_argument("`dist_drift.struct_size` is %u: initialize the struct with `DIST_DRIFT_INIT`",
                               out_drift->struct_size);
     }
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_variable_check_drift"));

@@ -33,19 +33,21 @@ dist_status call_device(const ValuesFunction& self, Replica& device, Value* args
 template <class Describe>
 dist_status divide_value(dist_replica* replica, dist_value* value, dist_value** out_value, const char* call,
                          Describe&& describe) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(replica, call, "replica"));
-    DIST_TRY(require(value, call, "value"));
-    DIST_TRY(require(out_value, call, "out_value"));
-    Partition how;
-    Replica& self = capi::unwrap(replica);
-    DIST_TRY(begin_partition(self, call, &how));
-    DIST_TRY(describe(how));
-    ValueRef divided;
-    DIST_TRY(divide(self.pool().memory(), *capi::unwrap(value), self.local(), how, &divided));
-    *out_value = wrap(divided.take());
-    return kOk;
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(require(replica, call, "replica"));
+        DIST_TRY(require(value, call, "value"));
+        DIST_TRY(require(out_value, call, "out_value"));
+        Partition how;
+        Replica& self = capi::unwrap(replica);
+        DIST_TRY(begin_partition(self, call, &how));
+        DIST_TRY(describe(how));
+        ValueRef divided;
+        DIST_TRY(divide(self.pool().memory(), *capi::unwrap(value), self.local(), how, &divided));
+        *out_value = wrap(divided.take());
+        return kOk;
+      },
+      call);
 }
 
 class Results {
@@ -176,7 +178,7 @@ dist_status dist_run_on_devices(dist_replica* replica, dist_values_fn fn, void* 
   constexpr const char* kCall = "dist_run_on_devices";
   return guard([&]() -> Status {
     DIST_TRY(require(replica, kCall, "replica"));
-    if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
+    if (fn == nullptr) return invalid_argument("`%s()`: `fn` is `NULL`", kCall);
     Replica& self = capi::unwrap(replica);
     DeviceTeam* team = nullptr;
     DIST_TRY(find_team(self, kCall, &team));
@@ -246,7 +248,8 @@ Status read_halo(const dist_halo* given, const char* call, Halo* out) noexcept {
   DIST_TRY(read_options(given, &known, "dist_halo"));
   DIST_TRY(require(known.parts, call, "halo->parts"));
   if (known.ndim < 0 || known.ndim > DIST_MAX_NDIM)
-    return invalid_argument("%s(): halo->ndim is %d, but must be 1 to %d", call, known.ndim, DIST_MAX_NDIM);
+    return invalid_argument("`%s()`: `halo->ndim` is %d, but must be 1 to %d", call, known.ndim,
+                            DIST_MAX_NDIM);
   const auto ndim = static_cast<std::size_t>(known.ndim);
   out->parts = {known.parts, ndim};
   out->low = {known.low != nullptr ? known.low : kNoWidths, ndim};

@@ -15,7 +15,7 @@ Status read_communication(const dist_communication_options* given, Communication
 Status write_text(const char* text, char* out, std::size_t size_bytes, const char* call) noexcept {
   const std::size_t bytes = std::strlen(text) + 1;
   if (bytes > size_bytes) {
-    return invalid_argument("%s(): the text has %zu bytes, but size_bytes is only %zu", call, bytes,
+    return invalid_argument("`%s()`: the text has %zu bytes, but `size_bytes` is only %zu", call, bytes,
                             size_bytes);
   }
   std::memcpy(out, text, bytes);

@@ -13,13 +13,15 @@ namespace {
 template <class Divide>
 dist_status divide(const char* call, const int64_t* shape, size_t ndim, int32_t axis, size_t element_bytes,
                    const int64_t* out, Divide&& divide) noexcept {
-  return guard([&]() -> Status {
-    DIST_TRY(check_list(shape, ndim, call, "shape", "ndim"));
-    DIST_TRY(require(out, call, "out_partitions"));
-    Partitioned what{{shape, ndim}, axis, 0};
-    DIST_TRY(read_size(element_bytes, "element_bytes", &what.element_bytes));
-    return divide(what);
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(check_list(shape, ndim, call, "shape", "ndim"));
+        DIST_TRY(require(out, call, "out_partitions"));
+        Partitioned what{{shape, ndim}, axis, 0};
+        DIST_TRY(read_size(element_bytes, "element_bytes", &what.element_bytes));
+        return divide(what);
+      },
+      call);
 }
 
 }  // namespace

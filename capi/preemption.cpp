@@ -8,6 +8,7 @@
 
 #include "capi/guard.hpp"
 #include "capi/options.hpp"
+#include "capi/run.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -59,18 +60,17 @@ void dist_preemption_notify(dist_preemption_handler* handler) {
 dist_status dist_preemption_run(dist_preemption_handler* handler, dist_replica_fn fn, void* user_data,
                                 const dist_run_options* options) {
   constexpr const char* kCall = "dist_preemption_run";
-  const dist_status looked = guard([&]() -> Status {
+  return guard([&]() -> Status {
     DIST_TRY(require(handler, kCall, "handler"));
     dist_run_options given;
     DIST_TRY(read_options(options, &given, "dist_run_options"));
     PreemptionState state = PreemptionState::kNone;
     DIST_TRY(unwrap(handler)->save_if_preempted(kCall, capi::unwrap(given.cancel), &state));
-    return state == PreemptionState::kOver ? unwrap(handler)->over(kCall) : kOk;
+    if (state == PreemptionState::kOver) return unwrap(handler)->over(kCall);
+    DIST_TRY(run_for(kCall, wrap(&unwrap(handler)->strategy()), fn, user_data, options));
+    unwrap(handler)->count_run();
+    return kOk;
   });
-  if (looked != DIST_OK) return looked;
-  const dist_status ran = dist_run(wrap(&unwrap(handler)->strategy()), fn, user_data, options);
-  if (ran == DIST_OK) unwrap(handler)->count_run();
-  return ran;
 }
 
 dist_status dist_preemption_save_if_preempted(dist_preemption_handler* handler, dist_cancel* cancel,

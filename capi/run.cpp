@@ -4,6 +4,7 @@
 
 #include "capi/collective.hpp"
 #include "capi/guard.hpp"
+#include "capi/run.hpp"
 #include "core/base/cancel.hpp"
 #include "core/run/merge_call.hpp"
 #include "core/run/run_values.hpp"
@@ -49,7 +50,7 @@ class RangeParts {
   RangeParts(dist_range_fn function, void* user_data) noexcept : function_(function), user_data_(user_data) {}
 
   void call(int64_t first, int64_t last) {
-    const HostCall inside("a part of dist_replica_parallel_for()", HostCall::Refuses::kWaits);
+    const HostCall inside("a part of `dist_replica_parallel_for()`"_m, HostCall::Refuses::kWaits);
     if (guarded_void("the range function", [&] { function_(first, last, user_data_); })) return;
     if (!failed_.exchange(true, std::memory_order_relaxed)) why_ = last_error();
   }
@@ -65,7 +66,7 @@ class RangeParts {
 
 Status check_run(dist_strategy* strategy, bool has_function, const char* call, ReplicaPool** out_pool) {
   DIST_TRY(require(strategy, call, "strategy"));
-  if (!has_function) return invalid_argument("%s(): fn is NULL", call);
+  if (!has_function) return invalid_argument("`%s()`: `fn` is `NULL`", call);
   return pool_for_run(unwrap(strategy), call, out_pool);
 }
 
@@ -73,7 +74,7 @@ Status check_run(dist_strategy* strategy, bool has_function, const char* call, R
 Status check_flags(const dist_run_options& options) noexcept {
   const int32_t batch = options.enable_dynamic_batch_size;
   if (batch < -1 || batch > 1) {
-    return invalid_argument("dist_run_options.enable_dynamic_batch_size is %d, but must be 0, 1 or -1",
+    return invalid_argument("`dist_run_options.enable_dynamic_batch_size` is %d, but must be 0, 1 or -1",
                             batch);
   }
   return require_flag(options.bucketizing_dynamic_shape, "dist_run_options.bucketizing_dynamic_shape");
@@ -89,18 +90,26 @@ Status read_limits(const dist_run_options* options, const char* call, RunLimits*
   return kOk;
 }
 
+inline Status run(const char* call, dist_strategy* strategy, dist_replica_fn fn, void* user_data,
+                  const dist_run_options* options) {
+  ReplicaPool* pool = nullptr;
+  DIST_TRY(check_run(strategy, fn != nullptr, call, &pool));
+  RunLimits limits;
+  DIST_TRY(read_limits(options, call, &limits));
+  const Body body{.call = call_host, .context = user_data, .function = reinterpret_cast<void (*)()>(fn)};
+  return pool->run(body, limits);
+}
+
 }  // namespace
+
+Status dist::capi::run_for(const char* call, dist_strategy* strategy, dist_replica_fn fn, void* user_data,
+                           const dist_run_options* options) {
+  return run(call, strategy, fn, user_data, options);
+}
 
 dist_status dist_run(dist_strategy* strategy, dist_replica_fn fn, void* user_data,
                      const dist_run_options* options) {
-  return guard([&]() -> Status {
-    ReplicaPool* pool = nullptr;
-    DIST_TRY(check_run(strategy, fn != nullptr, "dist_run", &pool));
-    RunLimits limits;
-    DIST_TRY(read_limits(options, "dist_run", &limits));
-    const Body body{.call = call_host, .context = user_data, .function = reinterpret_cast<void (*)()>(fn)};
-    return pool->run(body, limits);
-  });
+  return guard([&] { return run("dist_run", strategy, fn, user_data, options); });
 }
 
 void dist_run_options_init(dist_run_options* options, uint32_t struct_size_bytes) {
@@ -172,7 +181,7 @@ dist_status dist_replica_parallel_for(dist_replica* replica, int64_t begin, int6
                                       dist_range_fn fn, void* user_data) {
   return guard([&]() -> Status {
     DIST_TRY(require(replica, "dist_replica_parallel_for", "replica"));
-    if (fn == nullptr) return invalid_argument("dist_replica_parallel_for(): fn is NULL");
+    if (fn == nullptr) return invalid_argument("`dist_replica_parallel_for()`: `fn` is `NULL`");
     RangeParts parts{fn, user_data};
     DIST_TRY(unwrap(replica).parallel_for(begin, end, grain,
                                           [&](int64_t first, int64_t last) { parts.call(first, last); }));
@@ -188,7 +197,7 @@ dist_status dist_merge_call(dist_replica* replica, dist_merge_fn fn, void* user_
       [&](const Member& member, const dist_collective_options& given) -> Status {
         DIST_TRY(unwrap(replica).check_whole("dist_merge_call"));
         DIST_TRY(require_plain(given, "dist_merge_call"));
-        if (fn == nullptr) return invalid_argument("dist_merge_call(): fn is NULL");
+        if (fn == nullptr) return invalid_argument("`dist_merge_call()`: `fn` is `NULL`");
         dist_strategy* strategy = dist_replica_strategy(replica);
         HostMerge host{fn, user_data, strategy};
         const MergeFunction function{call_merge, &host, reinterpret_cast<const void*>(fn)};
@@ -205,7 +214,8 @@ namespace {
 Status check_process(const Cancel& cancel, const char* call) noexcept {
   if (!cancel.forked()) return kOk;
   return failed_precondition(
-      "%s(): this is a forked child of the process that created the cancel object. Create another one in the "
+      "`%s()`: this is a forked child of the process that created the cancel object. Create another one in "
+      "the "
       "child.",
       call);
 }

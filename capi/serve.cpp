@@ -37,16 +37,17 @@ Status read_instances_options(const dist_instances_options* options, Instances::
   DIST_TRY(read_options(options, &given, "dist_instances_options"));
   DIST_TRY(require_flag(given.helper_threads, "dist_instances_options.helper_threads"));
   if (given.max_queued < 0 || given.max_queued > kMostQueued) {
-    return invalid_argument("dist_instances_options.max_queued is %lld, but must be 1 to %lld, or 0 for 1024",
-                            static_cast<long long>(given.max_queued), static_cast<long long>(kMostQueued));
+    return invalid_argument(
+        "`dist_instances_options.max_queued` is %lld, but must be 1 to %lld, or 0 for 1024",
+        static_cast<long long>(given.max_queued), static_cast<long long>(kMostQueued));
   }
   DIST_TRY(require_zero(given.reserved, "dist_instances_options.reserved"));
   if (given.stuck_ns < 0) {
-    return invalid_argument("dist_instances_options.stuck_ns is %lld, but must be 0 (never) or more",
+    return invalid_argument("`dist_instances_options.stuck_ns` is %lld, but must be 0 (never) or more",
                             static_cast<long long>(given.stuck_ns));
   }
   if (given.max_replaced < 0) {
-    return invalid_argument("dist_instances_options.max_replaced is %d, but must be 1 or more, or 0 for 4",
+    return invalid_argument("`dist_instances_options.max_replaced` is %d, but must be 1 or more, or 0 for 4",
                             given.max_replaced);
   }
   out->stuck_ns = given.stuck_ns;
@@ -73,7 +74,7 @@ Status read_instances_options(const dist_instances_options* options, Instances::
 Status check_process(const Completions& completions, const char* call) noexcept {
   if (!completions.memory().forked()) return kOk;
   return failed_precondition(
-      "%s(): this is a forked child of the process that created the completions. Create another one in the "
+      "`%s()`: this is a forked child of the process that created the completions. Create another one in the "
       "child.",
       call);
 }
@@ -133,7 +134,7 @@ dist_status dist_submit(dist_strategy* strategy, dist_replica_fn fn, void* user_
                         const dist_submit_options* options, dist_request** out_request) {
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_submit", "strategy"));
-    if (fn == nullptr) return invalid_argument("dist_submit(): fn is NULL");
+    if (fn == nullptr) return invalid_argument("`dist_submit()`: `fn` is `NULL`");
     DIST_TRY(unwrap(strategy).check_process());
     dist_submit_options given;
     DIST_TRY(read_options(options, &given, "dist_submit_options"));
@@ -154,12 +155,14 @@ namespace {
 
 template <class Body>
 dist_status on_request(dist_request* request, const char* name, Body&& body) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(request, name, "request"));
-    RequestHandle& known = *unwrap(request);
-    if (known.memory().forked()) return in_forked_child();
-    return body(known);
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(require(request, name, "request"));
+        RequestHandle& known = *unwrap(request);
+        if (known.memory().forked()) return in_forked_child();
+        return body(known);
+      },
+      name);
 }
 
 }  // namespace
@@ -185,13 +188,13 @@ dist_status dist_request_wait_any(dist_request* const* requests, size_t n, int64
                                   size_t* out_index) {
   constexpr const char* kCall = "dist_request_wait_any";
   return guard([&]() -> Status {
-    if (n == 0) return invalid_argument("%s(): n is 0, but must be at least 1", kCall);
+    if (n == 0) return invalid_argument("`%s()`: n is 0, but must be at least 1", kCall);
     DIST_TRY(require(requests, kCall, "requests"));
     DIST_TRY(check_list(requests, n, kCall, "requests"));
     DIST_TRY(require(out_index, kCall, "out_index"));
     DIST_TRY(require_wait(timeout_ns, kCall));
     for (std::size_t i = 0; i < n; ++i) {
-      if (requests[i] == nullptr) return invalid_argument("%s(): requests[%zu] is NULL", kCall, i);
+      if (requests[i] == nullptr) return invalid_argument("`%s()`: `requests[%zu]` is `NULL`", kCall, i);
       if (unwrap(requests[i])->memory().forked()) return in_forked_child();
     }
     auto* const all = reinterpret_cast<RequestHandle* const*>(requests);
@@ -234,7 +237,8 @@ dist_status dist_completions_next(dist_completions* completions, int64_t timeout
     DIST_TRY(check_process(*completions_of(completions), "dist_completions_next"));
     if (timeout_ns != 0 && current().replica != nullptr) {
       return failed_precondition(
-          "dist_completions_next(): timeout_ns must be 0 inside a replica's function, because waiting there "
+          "`dist_completions_next()`: `timeout_ns` must be 0 inside a replica's function, because waiting "
+          "there "
           "could block the requests");
     }
     *out_request = wrap_request(completions_of(completions)->next(timeout_ns));

@@ -98,7 +98,8 @@ dist_status dist_server_create(const dist_cluster_spec* cluster, const char* job
       DIST_TRY(resolver->task_type(&found_job));
       if (!found_job.is_set) {
         return invalid_argument(
-            "%s: job is NULL, and TF_CONFIG does not name the task of this process. Pass job and task, or "
+            "`%s()`: `job` is `NULL`, and TF_CONFIG does not name the task of this process. Pass job and "
+            "task, or "
             "set \"task\" in TF_CONFIG.",
             kCall);
       }

@@ -36,10 +36,11 @@ Status read_executor(const dist_executor* executor, Executor* out) noexcept {
   if (executor == nullptr) return kOk;
   dist_executor known;
   DIST_TRY(read_options(executor, &known, "dist_executor"));
-  if (known.execute == nullptr) return invalid_argument("executor: execute is NULL");
+  if (known.execute == nullptr) return invalid_argument("`dist_executor.execute` is `NULL`");
   constexpr int32_t kMost = 65535;
   if (known.num_threads < 1 || known.num_threads > kMost)
-    return invalid_argument("executor: num_threads is %d, but must be 1 to %d", known.num_threads, kMost);
+    return invalid_argument("`dist_executor.num_threads` is %d, but must be 1 to %d", known.num_threads,
+                            kMost);
   *out = {known.execute, known.user_data, known.num_threads};
   return kOk;
 }
@@ -79,7 +80,7 @@ Status read_mesh(const dist_mesh_options* options, std::span<MeshAxis> axes, Mes
   DIST_TRY(check_list(given.axes, given.num_axes, "dist_strategy_create", "options->mesh->axes",
                       "options->mesh->num_axes"));
   if (given.num_axes > DIST_MAX_NDIM) {
-    return invalid_argument("num_axes is %zu, but must be at most %d", given.num_axes, DIST_MAX_NDIM);
+    return invalid_argument("`num_axes` is %zu, but must be at most %d", given.num_axes, DIST_MAX_NDIM);
   }
   DIST_TRY(require_flag(given.use_spmd_partitioning, "use_spmd_partitioning"));
   for (std::size_t i = 0; i < given.num_axes; ++i) axes[i] = {given.axes[i].name, given.axes[i].size};
@@ -188,13 +189,14 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
 }
 
 dist_status dist_strategy_destroy(dist_strategy* strategy) {
-  return Strategy::destroy(reinterpret_cast<Strategy*>(strategy)).code();
+  return named(Strategy::destroy(reinterpret_cast<Strategy*>(strategy)), "dist_strategy_destroy");
 }
 
 dist_status dist_strategy_shutdown(dist_strategy* strategy, int64_t timeout_ns) {
-  const Status valid = require_wait(timeout_ns, "dist_strategy_shutdown");
-  return valid.ok() ? Strategy::shut_down(reinterpret_cast<Strategy*>(strategy), timeout_ns).code()
-                    : valid.code();
+  constexpr const char* kCall = "dist_strategy_shutdown";
+  const Status valid = require_wait(timeout_ns, kCall);
+  return named(valid.ok() ? Strategy::shut_down(reinterpret_cast<Strategy*>(strategy), timeout_ns) : valid,
+               kCall);
 }
 
 int32_t dist_strategy_num_replicas(const dist_strategy* strategy) {

@@ -22,7 +22,7 @@ inline void call_done(RequestHandle& work, void (*function)(), void* user_data) 
 [[gnu::noinline, gnu::cold]] inline Status bad_asking(int32_t priority, int64_t timeout_ns,
                                                       const char* name) noexcept {
   if (priority < DIST_PRIORITY_MIN || priority > DIST_PRIORITY_MAX) {
-    return invalid_argument("%s.priority is %d, but must be %d to %d", name, priority, DIST_PRIORITY_MIN,
+    return invalid_argument("`%s.priority` is %d, but must be %d to %d", name, priority, DIST_PRIORITY_MIN,
                             DIST_PRIORITY_MAX);
   }
   if (!require_timeout(timeout_ns, "timeout_ns").ok()) return reworded("%s.%s", name, last_error().message);

@@ -16,18 +16,20 @@ namespace {
 // The common part of all functions that create a topology. `make` receives the memory.
 template <class Make>
 dist_status create(const char* call, const dist_topology_options* options, dist_topology** out, Make&& make) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(out, call, "out_topology"));
-    dist_topology_options given;
-    DIST_TRY(read_options(options, &given, "dist_topology_options"));
-    DIST_TRY(require_zero(given.reserved, "dist_topology_options.reserved"));
-    Ref<Memory> memory;
-    DIST_TRY(create_memory(given.allocator, "allocator", &memory));
-    Ref<Topology> made;
-    DIST_TRY(make(*memory, &made));
-    *out = wrap(made.take());
-    return kOk;
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(require(out, call, "out_topology"));
+        dist_topology_options given;
+        DIST_TRY(read_options(options, &given, "dist_topology_options"));
+        DIST_TRY(require_zero(given.reserved, "dist_topology_options.reserved"));
+        Ref<Memory> memory;
+        DIST_TRY(create_memory(given.allocator, "allocator", &memory));
+        Ref<Topology> made;
+        DIST_TRY(make(*memory, &made));
+        *out = wrap(made.take());
+        return kOk;
+      },
+      call);
 }
 
 Status find(const dist_topology* topology, const int32_t* coordinates, const void* out, const char* out_name,
@@ -40,11 +42,13 @@ Status find(const dist_topology* topology, const int32_t* coordinates, const voi
 
 dist_status name_at(NameOf of, const dist_topology* topology, const int32_t* coordinates, const char* job,
                     char* out_name, size_t size_bytes, const char* call) {
-  return guard([&]() -> Status {
-    DevicePlace place;
-    DIST_TRY(find(topology, coordinates, out_name, "out_name", call, &place));
-    return write_name(of, place, job, out_name, size_bytes);
-  });
+  return guard(
+      [&]() -> Status {
+        DevicePlace place;
+        DIST_TRY(find(topology, coordinates, out_name, "out_name", call, &place));
+        return write_name(of, place, job, out_name, size_bytes);
+      },
+      call);
 }
 
 // Empty arrays have no pointer.
@@ -153,7 +157,7 @@ dist_status dist_topology_host_name_at(const dist_topology* topology, const int3
 dist_status dist_topology_explain(const dist_topology* topology, dist_text_fn fn, void* user_data) {
   return guard([&]() -> Status {
     DIST_TRY(require(topology, "dist_topology_explain", "topology"));
-    if (fn == nullptr) return invalid_argument("dist_topology_explain(): fn is NULL");
+    if (fn == nullptr) return invalid_argument("`dist_topology_explain()`: `fn` is `NULL`");
     const std::pmr::string text = unwrap(topology)->explain();
     fn(text.data(), text.size(), user_data);
     return kOk;
@@ -165,26 +169,30 @@ namespace {
 // `make` receives the topology.
 template <class Make>
 dist_status create(const char* call, dist_topology* topology, dist_device_assignment** out, Make&& make) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(topology, call, "topology"));
-    DIST_TRY(require(out, call, "out_assignment"));
-    Ref<DeviceAssignment> made;
-    DIST_TRY(make(Ref<Topology>::share(capi::unwrap(topology)), &made));
-    *out = reinterpret_cast<dist_device_assignment*>(made.take());
-    return kOk;
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(require(topology, call, "topology"));
+        DIST_TRY(require(out, call, "out_assignment"));
+        Ref<DeviceAssignment> made;
+        DIST_TRY(make(Ref<Topology>::share(capi::unwrap(topology)), &made));
+        *out = reinterpret_cast<dist_device_assignment*>(made.take());
+        return kOk;
+      },
+      call);
 }
 
 dist_status name_of(NameOf of, const dist_device_assignment* assignment, int32_t replica,
                     int32_t logical_device, const char* job, char* out_name, size_t size_bytes,
                     const char* call) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(assignment, call, "assignment"));
-    DIST_TRY(require(out_name, call, "out_name"));
-    DevicePlace place;
-    DIST_TRY(unwrap(assignment)->place(replica, logical_device, &place));
-    return write_name(of, place, job, out_name, size_bytes);
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(require(assignment, call, "assignment"));
+        DIST_TRY(require(out_name, call, "out_name"));
+        DevicePlace place;
+        DIST_TRY(unwrap(assignment)->place(replica, logical_device, &place));
+        return write_name(of, place, job, out_name, size_bytes);
+      },
+      call);
 }
 
 }  // namespace

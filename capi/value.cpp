@@ -44,15 +44,17 @@ dist_status call_component(GlobalReplica replica, int32_t num_replicas, Value** 
 // The common part of all functions that create a value.
 template <class Make>
 dist_status create(dist_strategy* strategy, dist_value** out_value, const char* call, Make&& make) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(strategy, call, "strategy"));
-    DIST_TRY(require(out_value, call, "out_value"));
-    DIST_TRY(unwrap(strategy).check_process());
-    ValueRef value;
-    DIST_TRY(make(unwrap(strategy).memory(), &value));
-    *out_value = wrap(value.take());
-    return kOk;
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(require(strategy, call, "strategy"));
+        DIST_TRY(require(out_value, call, "out_value"));
+        DIST_TRY(unwrap(strategy).check_process());
+        ValueRef value;
+        DIST_TRY(make(unwrap(strategy).memory(), &value));
+        *out_value = wrap(value.take());
+        return kOk;
+      },
+      call);
 }
 
 dist_status create_distributed(dist_strategy* strategy, dist_value_kind kind, dist_value* const* items,
@@ -171,7 +173,7 @@ dist_status dist_value_create_variable(dist_variable* variable, dist_value** out
 dist_status dist_values_from_function(dist_strategy* strategy, dist_value_fn fn, void* user_data,
                                       dist_value** out_value) {
   return create(strategy, out_value, "dist_values_from_function", [&](Memory&, ValueRef* out) -> Status {
-    if (fn == nullptr) return invalid_argument("dist_values_from_function(): fn is NULL");
+    if (fn == nullptr) return invalid_argument("`dist_values_from_function()`: `fn` is `NULL`");
     const CallInProgress here(unwrap(strategy), "dist_values_from_function");
     HostComponents host{strategy, fn, user_data};
     return values_from_function(unwrap(strategy), {call_component, &host}, out);

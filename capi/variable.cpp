@@ -34,9 +34,9 @@ class HostInitial {
   Status check(const char* name) const noexcept {
     if ((value_.tensor != nullptr) != (function_ != nullptr)) return kOk;
     return function_ == nullptr
-               ? invalid_argument("%s(): initial and options->initial_fn are both NULL. Set one of them.",
-                                  name)
-               : invalid_argument("%s(): initial and options->initial_fn are both set. Set one of them.",
+               ? invalid_argument(
+                     "`%s()`: initial and `options->initial_fn` are both `NULL`. Set one of them.", name)
+               : invalid_argument("`%s()`: initial and `options->initial_fn` are both set. Set one of them.",
                                   name);
   }
   const InitialValue& value() const noexcept { return value_; }
@@ -73,49 +73,55 @@ VariableHome home_of(Strategy& strategy) noexcept {
 // The common part of all functions that return a variable's value.
 template <class Make>
 dist_status give(dist_variable* variable, dist_value** out_value, const char* name, Make&& make) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(variable, name, "variable"));
-    DIST_TRY(require(out_value, name, "out_value"));
-    ValueRef value;
-    DIST_TRY(make(&value));
-    *out_value = wrap(value.take());
-    return kOk;
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(require(variable, name, "variable"));
+        DIST_TRY(require(out_value, name, "out_value"));
+        ValueRef value;
+        DIST_TRY(make(&value));
+        *out_value = wrap(value.take());
+        return kOk;
+      },
+      name);
 }
 
 using OutsideFn = Status (*)(const CrossReplica&, Variable&, int32_t, Value&);
 
 dist_status change(dist_strategy* strategy, dist_variable* variable, int32_t how, dist_value* value,
                    const char* name, const char* value_name, OutsideFn body) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(strategy, name, "strategy"));
-    DIST_TRY(require(variable, name, "variable"));
-    DIST_TRY(require(value, name, value_name));
-    DIST_TRY(unwrap(strategy).check_cross_replica(name));
-    BetweenRuns turn;
-    DIST_TRY(turn.begin(unwrap(strategy), name));
-    return body(unwrap(strategy).cross_replica(), *unwrap(variable), how, *unwrap(value));
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(require(strategy, name, "strategy"));
+        DIST_TRY(require(variable, name, "variable"));
+        DIST_TRY(require(value, name, value_name));
+        DIST_TRY(unwrap(strategy).check_cross_replica(name));
+        BetweenRuns turn;
+        DIST_TRY(turn.begin(unwrap(strategy), name));
+        return body(unwrap(strategy).cross_replica(), *unwrap(variable), how, *unwrap(value));
+      },
+      name);
 }
 
 // Calls body(self, context, caller) inside a replica. The text in the options is used until it returns.
 template <class Body>
 dist_status inside(dist_replica* replica, dist_variable* variable, const dist_collective_options* options,
                    const char* name, Body&& body) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(replica, name, "replica"));
-    DIST_TRY(require(variable, name, "variable"));
-    Replica& self = unwrap(replica);
-    DIST_TRY(self.check_whole(name));
-    dist_collective_options given;
-    DIST_TRY(read_options(options, &given, "dist_collective_options"));
-    DIST_TRY(require_plain(given, name));
-    DIST_TRY(require_timeout(given.timeout_ns, "dist_collective_options.timeout_ns"));
-    CrossReplica context = unwrap(dist_replica_strategy(replica)).cross_replica();
-    context.numerics = numerics_of(given.numerics, context.numerics);
-    DIST_TRY(check_numerics(context.numerics));
-    return body(self, context, self.member(given.tag, given.timeout_ns));
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(require(replica, name, "replica"));
+        DIST_TRY(require(variable, name, "variable"));
+        Replica& self = unwrap(replica);
+        DIST_TRY(self.check_whole(name));
+        dist_collective_options given;
+        DIST_TRY(read_options(options, &given, "dist_collective_options"));
+        DIST_TRY(require_plain(given, name));
+        DIST_TRY(require_timeout(given.timeout_ns, "dist_collective_options.timeout_ns"));
+        CrossReplica context = unwrap(dist_replica_strategy(replica)).cross_replica();
+        context.numerics = numerics_of(given.numerics, context.numerics);
+        DIST_TRY(check_numerics(context.numerics));
+        return body(self, context, self.member(given.tag, given.timeout_ns));
+      },
+      name);
 }
 
 }  // namespace
@@ -157,7 +163,7 @@ dist_status dist_replica_variable(dist_replica* replica, const char* name, const
     dist_variable_options given;
     VariableOptions wanted;
     DIST_TRY(read_variable_options(options, &given, &wanted));
-    DIST_TRY(check_name(name, "dist_replica_variable(): name"));
+    DIST_TRY(check_name(name, "`dist_replica_variable()`: `name`"_m));
     wanted.name = name;
     const HostInitial first(dist_replica_strategy(replica), initial, given);
     DIST_TRY(first.check("dist_replica_variable"));

@@ -15,7 +15,7 @@ Versions& unwrap(dist_versions* handle) noexcept { return *reinterpret_cast<Vers
 Status check_process(const Versions& versions, const char* call) noexcept {
   if (!versions.memory().forked()) return kOk;
   return failed_precondition(
-      "%s(): this is a forked child of the process that created the versions. Create another one in the "
+      "`%s()`: this is a forked child of the process that created the versions. Create another one in the "
       "child.",
       call);
 }
@@ -26,7 +26,8 @@ Status check_outside(const char* call) noexcept {
   const Replica* const inside = here.replica != nullptr ? here.replica : here.detached;
   if (inside == nullptr || inside->pool().memory().forked()) return kOk;
   return failed_precondition(
-      "%s(): this thread is in the function of %s %d, whose run may hold the version that this call waits "
+      "`%s()`: this `thread` is in the function of %s %d, whose run may hold the version that this call "
+      "waits "
       "for. Call it outside the replicas.",
       call, inside->name().word(), inside->name().number());
 }
@@ -82,7 +83,7 @@ dist_status dist_versions_await(dist_versions* versions, int64_t number, int64_t
     const int64_t latest = unwrap(versions).latest();
     if (number < 1 || number > latest) {
       return invalid_argument(
-          "dist_versions_await(): number is %lld, but the published versions are 1 to %lld%s",
+          "`dist_versions_await()`: `number` is %lld, but the published versions are 1 to %lld%s",
           static_cast<long long>(number), static_cast<long long>(latest),
           latest == 0 ? ": none has been published" : "");
     }

@@ -22,11 +22,13 @@ Status check_use(const Work& work, const char* name) noexcept {
 
 template <class Body>
 dist_status on_work(dist_work* work, const char* name, Body&& body) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(work, name, "work"));
-    DIST_TRY(check_use(*unwrap(work), name));
-    return body(*unwrap(work));
-  });
+  return guard(
+      [&]() -> Status {
+        DIST_TRY(require(work, name, "work"));
+        DIST_TRY(check_use(*unwrap(work), name));
+        return body(*unwrap(work));
+      },
+      name);
 }
 
 template <class Body>
@@ -66,13 +68,13 @@ dist_status dist_work_wait(dist_work* work, int64_t timeout_ns) {
 
 dist_status dist_work_wait_any(dist_work* const* works, size_t n, int64_t timeout_ns, size_t* out_index) {
   return guard([&]() -> Status {
-    if (n == 0) return invalid_argument("dist_work_wait_any(): n is 0, but must be at least 1");
+    if (n == 0) return invalid_argument("`dist_work_wait_any()`: n is 0, but must be at least 1");
     DIST_TRY(require(works, "dist_work_wait_any", "works"));
     DIST_TRY(check_list(works, n, "dist_work_wait_any", "works"));
     DIST_TRY(require(out_index, "dist_work_wait_any", "out_index"));
     DIST_TRY(require_wait(timeout_ns, "dist_work_wait_any"));
     for (std::size_t i = 0; i < n; ++i) {
-      if (works[i] == nullptr) return invalid_argument("dist_work_wait_any(): works[%zu] is NULL", i);
+      if (works[i] == nullptr) return invalid_argument("`dist_work_wait_any()`: `works[%zu]` is `NULL`", i);
       DIST_TRY(check_use(*unwrap(works[i]), "dist_work_wait_any"));
     }
     return Work::wait_any(reinterpret_cast<Work* const*>(works), n, timeout_ns, out_index);

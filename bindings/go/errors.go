@@ -29,13 +29,16 @@ type Error struct {
 	Group      int        // number of the group of replicas; 0 = all replicas
 	Sequence   int64      // number of the collective in this run, from 1; 0 = outside a collective
 	Tag        string     // tag of the collective
-	Expected   string     // what most replicas, or the one with the lowest id, requested
-	Received   string     // what the replica at fault requested, or that it left or did not arrive
+	Expected   string     // what most replicas, or the one with the lowest id, requested; of an argument, what it must be
+	Received   string     // what the replica at fault requested, or that it left or did not arrive; of an argument, what it is
 	Hint       string     // how to fix the error
 	// LogicalDevice is the logical device of the replica at fault; -1 = the whole replica.
 	LogicalDevice int
 
-	told  string // the message as libdist's core worded it; "": this package did
+	// Function is the function or method of this package that failed, and Parameter its argument or option at fault.
+	Function, Parameter string
+
+	told  string // the message with the marks of C's names; "": this package made the error
 	cause error
 }
 
@@ -119,12 +122,14 @@ func fromNative(err error) error {
 		Collective: Collective(number(3)),
 		Group:      int(number(4)),
 		Sequence:   number(5),
-		Message:    inGo(field[6]),
+		Message:    field[6],
 		Tag:        field[7],
-		Expected:   inGo(field[8]),
-		Received:   inGo(field[9]),
-		Hint:       inGo(field[10]),
-		told:       field[6],
+		Expected:   field[8],
+		Received:   field[9],
+		Hint:       field[10],
+		Function:   field[12],
+		Parameter:  field[13],
+		told:       field[14],
 
 		LogicalDevice: int(number(11)),
 	}

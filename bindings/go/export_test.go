@@ -2,14 +2,19 @@
 
 package dist
 
+import "libdist.example/dist/internal/cdist"
+
 // Hold keeps the goroutine that takes what has ended at this item, when it comes to it, until release is called.
 func (i *Item) Hold() (release func()) {
 	i.mu.Lock()
 	return i.mu.Unlock
 }
 
-// InGo is a message of the core's in this package's words.
-func InGo(message string) string { return inGo(message) }
+// OwnWords is a text with the marks of C's names in this package's words.
+func OwnWords(marked string) string { return cdist.Own_words(marked) }
+
+// Marked is the message of an error as libdist's core gave it; "" if this package made the error.
+func Marked(err *Error) string { return err.told }
 
 // LastToken is the latest of those that stand for the program's functions and objects where libdist may call for them.
 func LastToken() int64 { return registry.last.Load() }

@@ -4,9 +4,9 @@
 
 cgo and the compilers examine every generated function when a user builds the package for the first time, and SWIG
 generates many that nobody calls, such as the getters of options. FOLDER has cdist.go and cdist_wrap.cxx, which are
-rewritten; --check fails if that would change them. A declaration stays if the package's sources (without the tests)
-name it, or if a declaration that stays does. A method also needs a file that names its class and calls a method of
-that name. SWIG's types, one for each argument, become the types that they stand for.
+rewritten; --check fails if that would change them. A declaration stays if the package's sources name it (of the tests
+only export_test.go), or if a declaration that stays does. A method also needs a file that names its class and calls a
+method of that name. SWIG's types, one for each argument, become the types that they stand for.
 """
 import pathlib
 import re
@@ -93,7 +93,8 @@ def prune_wrapper(text, wrappers):
 
 def main(arguments):
     folder = pathlib.Path(arguments[-1])
-    files = sorted(path for path in HERE.glob("*.go") if not path.name.endswith("_test.go"))
+    tests = {path for path in HERE.glob("*_test.go") if path.name != "export_test.go"}
+    files = sorted({*HERE.glob("*.go")} - tests)
     before = {name: (folder / name).read_text(encoding="utf-8") for name in ("cdist.go", "cdist_wrap.cxx")}
     code, wrappers = prune_go(before["cdist.go"], Package([path.read_text(encoding="utf-8") for path in files]))
     after = {"cdist.go": code, "cdist_wrap.cxx": prune_wrapper(before["cdist_wrap.cxx"], wrappers)}

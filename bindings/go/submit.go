@@ -31,13 +31,14 @@ type Request struct {
 	options  SubmitOptions
 	token    int64
 	shared   failures // of functions that fn gave to libdist
-	own      error    // what fn returned; written before the end
 	err      error    // written before done is closed
 	done     chan struct{}
 	stop     func() bool // ends the watch of ctx; nil: there is none
 
-	mu   sync.Mutex
-	work int64 // 0: it has ended
+	mu    sync.Mutex
+	own   error // what fn returned before the end
+	work  int64 // 0: it has ended
+	ended bool
 }
 
 // Submit schedules one call of fn on the next idle replica and returns immediately. Requests and runs share
@@ -241,8 +242,14 @@ func (r *Request) UserData() any {
 func (r *Request) call(native int64) (status int) {
 	replica := newReplica(native, r.strategy, &r.shared)
 	replica.ctx = r.ctx
-	if r.own = r.strategy.alone(replica, r.fn); r.own != nil {
-		return tell(r.own)
+	own := r.strategy.alone(replica, r.fn)
+	r.mu.Lock()
+	if !r.ended { // a request that was stuck ends before its function does
+		r.own = own
+	}
+	r.mu.Unlock()
+	if own != nil {
+		return tell(own)
 	}
 	return 0
 }
@@ -253,7 +260,7 @@ func (r *Request) arrived(work int64) {
 	err := resultOf(r.ctx, r.shared.own(cdist.Dist_request_wait(work, 0)), r.own, "the context ended the request")
 	cdist.Dist_request_destroy(work)
 	cdist.Dist_request_destroy(r.work)
-	r.work = 0
+	r.work, r.ended = 0, true
 	r.mu.Unlock()
 	if r.stop != nil {
 		r.stop()

@@ -113,6 +113,9 @@ func statusOf(err error) (code dist.Code, text string) {
 		return program.code, program.text
 	}
 	if errors.As(err, &libdist) {
+		if text := dist.Marked(libdist); text != "" {
+			return libdist.Code, text
+		}
 		return libdist.Code, libdist.Message
 	}
 	return dist.ErrUnknown, err.Error()
@@ -265,10 +268,11 @@ func (a *answer) status(err error) {
 	}
 }
 
-// sameText: a text of C's is here in Go's words; what this package refuses itself, before C is called, does not begin
-// with the name of C's function.
+// sameText reports whether the text is C's, but for the marks around names. What this package refuses itself, before C
+// is called, does not begin with the name of C's function, and has other words for NULL.
 func sameText(want, got string) bool {
-	return want == got || dist.InGo(want) == got || strings.HasSuffix(want, "(): "+got)
+	got = strings.NewReplacer("\x0e", "", "\x0f", "").Replace(got)
+	return want == got || strings.HasSuffix(strings.ReplaceAll(want, "NULL", "nil"), "(): "+got)
 }
 
 func (a *answer) is(key, got string) {

@@ -326,11 +326,11 @@ void ChannelWork::begin(Recorder* recorder) noexcept {
 }
 
 Status ChannelWork::start() {
-  return failed_precondition("this work has already started. dist_work_start() is for planned work only.");
+  return failed_precondition("this work has already started. `dist_work_start()` is for planned work only.");
 }
 
 Status ChannelWork::ready(std::size_t) {
-  return failed_precondition("this work has already started. dist_work_ready() is for planned work only.");
+  return failed_precondition("this work has already started. `dist_work_ready()` is for planned work only.");
 }
 
 bool ChannelWork::has_come(int rank) const noexcept { return dist::has_come(chunk_, rank, number_); }

@@ -282,7 +282,7 @@ Status PlannedWork::start() {
   if (!under_way()) {
     DIST_TRY(begin_round());
   } else if (parts_to_come_ == 0) {
-    return failed_precondition("dist_work_start(): this work has already started. Wait for it first.");
+    return failed_precondition("`dist_work_start()`: this work has already started. Wait for it first.");
   }
   // Parts that no dist_work_ready() has named in this round.
   for (std::size_t k = 0; k < plan_->num_parts; ++k) {
@@ -300,7 +300,7 @@ std::size_t PlannedWork::part_of(std::size_t tensor) const noexcept {
 
 Status PlannedWork::ready(std::size_t tensor) {
   if (tensor >= ready_.size()) {
-    return invalid_argument("dist_work_ready(): tensor is %zu, but the plan has %zu tensors", tensor,
+    return invalid_argument("`dist_work_ready()`: `tensor` is %zu, but the plan has %zu tensors", tensor,
                             ready_.size());
   }
   if (!under_way()) DIST_TRY(begin_round());
@@ -308,7 +308,7 @@ Status PlannedWork::ready(std::size_t tensor) {
   // It may be ready because of an earlier dist_work_ready() or because of dist_work_start(), which covers all
   // remaining ones.
   if (ready_[tensor] != 0 || not_ready_[part] == 0) {
-    return failed_precondition("dist_work_ready(): tensor %zu is already ready in this round", tensor);
+    return failed_precondition("`dist_work_ready()`: tensor %zu is already ready in this round", tensor);
   }
   ready_[tensor] = 1;
   if (--not_ready_[part] == 0) arrive(part);

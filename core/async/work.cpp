@@ -54,10 +54,10 @@ bool worth_a_look(Work* const* works, std::size_t n) noexcept {
 
 Status still_in_progress(const char* call, int64_t timeout_ns) noexcept {
   if (timeout_ns == 0)
-    return fail(DIST_DEADLINE_EXCEEDED, "%s(): the collective has not completed. It continues.", call);
+    return fail(DIST_DEADLINE_EXCEEDED, "`%s()`: the collective has not completed. It continues.", call);
   return fail(DIST_DEADLINE_EXCEEDED,
-              "%s(): the collective did not complete within %s. It continues: wait again, or call "
-              "dist_work_cancel().",
+              "`%s()`: the collective did not complete within %s. It continues: wait again, or call "
+              "`dist_work_cancel()`.",
               call, DurationText(timeout_ns).text);
 }
 
@@ -184,7 +184,7 @@ bool Work::ended() noexcept {
 Status Work::check_owner(const WorkList* here, const char* call) const noexcept {
   if (here == &owner_) return kOk;
   return failed_precondition(
-      "%s(): this work belongs to replica %d of its group. Only that replica may call this, inside its "
+      "`%s()`: this work belongs to replica %d of its group. Only that replica may call this, inside its "
       "function.",
       call, rank_);
 }

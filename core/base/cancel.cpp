@@ -13,7 +13,11 @@ bool Cancel::forked() const noexcept { return process_id() != process_; }
 void Cancel::signal(const char* reason) noexcept {
   const std::lock_guard lock(mutex_);
   if (signalled()) return;
-  copy_shown(reason_, reason == nullptr || reason[0] == '\0' ? "dist_cancel_signal()" : reason);
+  if (reason == nullptr || *reason == '\0') {
+    copy_text(reason_, "`dist_cancel_signal()`"_m);
+  } else {
+    copy_shown(reason_, reason);
+  }
   // A link is removed before it is notified: its operation may be destroyed as soon as this releases the
   // mutex.
   while (Link* const link = first_) {

@@ -80,7 +80,7 @@ DeviceName::DeviceName(const char* type, int32_t index) noexcept {
 }
 
 Status DeviceName::parse(const char* text, const char* what, DeviceName* out) noexcept {
-  if (text == nullptr) return invalid_argument("%s is NULL. Pass a device name such as \"CPU:0\".", what);
+  if (text == nullptr) return invalid_argument("`%s` is `NULL`. Pass a device name such as \"CPU:0\".", what);
   Device device;
   for (std::string_view rest(text); !rest.empty();) {
     const std::string_view part = cut(rest, '/');
@@ -89,13 +89,14 @@ Status DeviceName::parse(const char* text, const char* what, DeviceName* out) no
       case Part::kUnderstood: break;
       case Part::kElsewhere:
         return invalid_argument(
-            "%s is \"%s\", a device of another process. A strategy can only use devices of its own process.",
+            "`%s` is \"%s\", a device of another process. A strategy can only use devices of its own "
+            "process.",
             what, Shown(text).c_str());
       case Part::kUnknown:
         return invalid_argument(
-            "%s is \"%s\": \"%.*s\" is not a valid part of a device name. Use a name such as \"CPU:1\" or "
+            "`%s` is \"%s\": \"%s\" is not a valid part of a device name. Use a name such as \"CPU:1\" or "
             "\"/job:localhost/replica:0/task:0/device:CPU:1\".",
-            what, Shown(text).c_str(), static_cast<int>(part.size() < 60 ? part.size() : 60), part.data());
+            what, Shown(text).c_str(), Shown(part).c_str());
     }
   }
   *out = DeviceName(device.type != nullptr ? device.type : kTypes[0], device.index);

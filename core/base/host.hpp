@@ -35,6 +35,7 @@ struct Host {
     va_start(arguments, format);
     std::vsnprintf(given, sizeof given, format, arguments);
     va_end(arguments);
+    copy_plain(given, given);
     char line[512];
     copy_shown(line, given);
     const HostCall inside("a log function", HostCall::Refuses::kCalls);

@@ -20,13 +20,13 @@ Status refused_call() noexcept {
   const HostCall* at = host_call_here;
   while (at != nullptr && at->refuses_ != HostCall::Refuses::kCalls) at = at->before_;
   if (at == nullptr) return kOk;
-  return failed_precondition("this thread is in %s, which must not call libdist", at->callback_);
+  return failed_precondition("this `thread` is in %s, which must not call libdist", at->callback_);
 }
 
 Status refused_wait(const char* call) noexcept {
   DIST_TRY(refused_call());
   return failed_precondition(
-      "%s%s: this thread is in %s, which a run may be waiting for. Start runs, call collectives, and use "
+      "`%s%s`: this `thread` is in %s, which a run may be waiting for. Start runs, call collectives, and use "
       "variables and iterators outside the callback.",
       call != nullptr ? call : "a dataset's element", call != nullptr ? "()" : "", host_call_here->callback_);
 }

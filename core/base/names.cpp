@@ -103,7 +103,7 @@ Status check_domain(int32_t domain, const char* call) noexcept {
     used += static_cast<std::size_t>(
         std::snprintf(known + used, sizeof known - used, "%s%s", used == 0 ? "DIST_ENUM_" : ", ", each.name));
   }
-  return invalid_argument("%s: domain %d is no enum with names: use one of %s", call, domain, known);
+  return invalid_argument("`%s()`: domain %d is no enum with names: use one of %s", call, domain, known);
 }
 
 const char* enum_name(int32_t domain, int32_t number) noexcept {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/status.hpp"
 
+#include <cctype>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -13,17 +14,138 @@ namespace {
 
 thread_local constinit uint64_t failures = 0;
 
+// Where a part of a message begins and ends, in formats until the message is written.
+constexpr char kGiven = '\1';     // begins it
+constexpr char kExpected = '\2';  // twice: around the words between the parts
+constexpr char kHint = '\3';      // the same
+
+bool begins_with(const char* text, const char* prefix) noexcept {
+  return std::strncmp(text, prefix, std::strlen(prefix)) == 0;
+}
+
+// A format for printf() with marks in the place of the backquotes, and with its parts marked.
+class Format {
+ public:
+  explicit Format(const char* format, bool parts) noexcept {
+    bool in_name = false;
+    bool given = !parts;
+    bool expected = true;
+    bool hint = !parts;
+    for (const char* at = format; *at != '\0';) {
+      if (*at == '`') {
+        put(in_name ? kNameEnd : kNameBegin);
+        in_name = !in_name;
+        ++at;
+        const bool parameter =
+            at - format > 1 && at[-2] != ')' && !(at - format > 8 && begins_with(at - 8, "`thread`"));
+        if (!in_name && parameter && !given && begins_with(at, " is ")) {
+          put(at, 4);
+          put(kGiven);
+          at += 4;
+          given = true;
+          expected = false;
+        }
+      } else if (const std::size_t words = expected ? 0 : before_expected(at); words > 0) {
+        put_between(at, words, kExpected);
+        at += words;
+        expected = true;
+      } else if (!hint && begins_with(at, ". ") &&
+                 (at[2] == '`' || at[2] == '%' || std::isupper(at[2]) != 0)) {
+        put_between(at, 2, kHint);
+        at += 2;
+        hint = expected = given = true;
+      } else {
+        put(*at++);
+      }
+    }
+    text_[used_] = '\0';
+  }
+  const char* c_str() const noexcept { return text_; }
+
+ private:
+  static std::size_t before_expected(const char* at) noexcept {
+    for (const char* const words : {", but must be ", ", but ", "; use ", ": use "}) {
+      if (begins_with(at, words)) return std::strlen(words);
+    }
+    return 0;
+  }
+  void put(char each) noexcept {
+    if (used_ + 1 < sizeof text_) text_[used_++] = each;
+  }
+  void put(const char* text, std::size_t length) noexcept {
+    for (std::size_t i = 0; i < length; ++i) put(text[i]);
+  }
+  void put_between(const char* text, std::size_t length, char mark) noexcept {
+    put(mark);
+    put(text, length);
+    put(mark);
+  }
+
+  std::size_t used_ = 0;
+  char text_[sizeof(ErrorRecord::message)];
+};
+
+// A text that grows by characters, and keeps what fits.
+class Growing {
+ public:
+  Growing() noexcept = default;
+  template <std::size_t N>
+  explicit Growing(char (&text)[N]) noexcept : text_(text), size_(N) {}
+  void put(char each) noexcept {
+    if (used_ + 1 >= size_) return;
+    text_[used_++] = each;
+    text_[used_] = '\0';
+  }
+  void clear() noexcept { used_ = 0; }
+
+ private:
+  char* text_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t used_ = 0;
+};
+
+// Divides a message that a Format with parts has given.
+void divide(const char* text, ErrorRecord& error) noexcept {
+  Growing message(error.message);
+  Growing name(error.parameter);
+  Growing part;
+  bool in_name = false;
+  bool named = false;
+  bool words = false;  // between two parts
+  for (; *text != '\0'; ++text) {
+    switch (*text) {
+      case kGiven:
+        named = true;
+        part = Growing(error.received);
+        continue;
+      case kExpected:
+      case kHint:
+        words = !words;
+        part = words ? Growing() : *text == kHint ? Growing(error.hint) : Growing(error.expected);
+        continue;
+      case kNameBegin:
+        in_name = true;
+        if (!named) name.clear();
+        break;
+      case kNameEnd: in_name = false; break;
+      default:
+        if (in_name && !named) name.put(*text);
+    }
+    message.put(*text);
+    part.put(*text);
+  }
+  if (!named) error.parameter[0] = '\0';
+}
+
 Status record(dist_status code, const char* format, va_list arguments) noexcept {
-  // The text may quote the record that it replaces (an inner failure's message), so format it separately. The
-  // buffer is slightly larger than the record's, so that copy_shown() truncates it.
-  char message[sizeof(ErrorRecord::message) + 8];
-  std::vsnprintf(message, sizeof message, format, arguments);
-  ++failures;
+  // The text may quote the record that it replaces (an inner failure's message), so format it separately.
+  char text[sizeof(ErrorRecord::message) + 8];
+  std::vsnprintf(text, sizeof text, Format(format, true).c_str(), arguments);
   ErrorRecord& error = last_error();
   error = ErrorRecord{};
   error.code = code;
-  copy_shown(error.message, message, Breaks::kKept);
-  return Status(code);
+  divide(text, error);
+  return fail(error);
 }
 
 }  // namespace
@@ -49,11 +171,12 @@ Status fail(const ErrorRecord& error) noexcept {
   ++failures;
   ErrorRecord& latest = last_error();
   if (&error != &latest) latest = error;
-  show_in_place(latest.message, Breaks::kKept);
-  show_in_place(latest.tag, Breaks::kEscaped);
-  show_in_place(latest.expected, Breaks::kEscaped);
-  show_in_place(latest.received, Breaks::kEscaped);
-  show_in_place(latest.hint, Breaks::kEscaped);
+  show_in_place(latest.parameter, Keep::kNothing);
+  show_in_place(latest.message, Keep::kBreaksAndMarks);
+  show_in_place(latest.tag, Keep::kNothing);
+  show_in_place(latest.expected, Keep::kMarks);
+  show_in_place(latest.received, Keep::kMarks);
+  show_in_place(latest.hint, Keep::kMarks);
   return Status(latest.code);
 }
 
@@ -61,9 +184,35 @@ Status reworded(const char* format, ...) noexcept {
   ErrorRecord error = last_error();
   va_list arguments;
   va_start(arguments, format);
-  std::vsnprintf(error.message, sizeof error.message, format, arguments);
+  (void)vwrite_marked(error.message, sizeof error.message, format, arguments);
   va_end(arguments);
   return fail(error);
+}
+
+int write_marked(char* to, std::size_t size, const char* format, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, format);
+  const int length = vwrite_marked(to, size, format, arguments);
+  va_end(arguments);
+  return length;
+}
+
+int vwrite_marked(char* to, std::size_t size, const char* format, va_list arguments) noexcept {
+  return std::vsnprintf(to, size, Format(format, false).c_str(), arguments);
+}
+
+void copy_plain(char* to, std::size_t size, const char* text) noexcept {
+  std::size_t used = 0;
+  for (; *text != '\0' && used + 1 < size; ++text) {
+    if (*text != kNameBegin && *text != kNameEnd) to[used++] = *text;
+  }
+  to[used] = '\0';
+}
+
+dist_status named_failure(dist_status code, const char* function) noexcept {
+  ErrorRecord& error = last_error();
+  if (error.code == code && *error.function == '\0') error.function = function;
+  return code;
 }
 
 Status invalid_argument(const char* format, ...) noexcept {

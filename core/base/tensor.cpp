@@ -64,7 +64,7 @@ Status check_reach(const dist_tensor& tensor, const char* what, std::size_t byte
       if (__builtin_mul_overflow(tensor.shape[i] - 1, tensor.strides[i], &reach) ||
           __builtin_mul_overflow(reach, size, &reach) || __builtin_add_overflow(*side, reach, side)) {
         return invalid_argument(
-            "%s: strides[%d] is %lld, so that elements would lie more than 2^63 bytes apart", what, i,
+            "%s: `strides[%d]` is %lld, so that elements would lie more than 2^63 bytes apart", what, i,
             static_cast<long long>(tensor.strides[i]));
       }
     }
@@ -156,13 +156,14 @@ const char* op_name(dist_reduce_op op) noexcept {
 
 Status check_numerics(dist_numerics numerics) noexcept {
   if (numerics >= DIST_NUMERICS_ORDERED && numerics <= DIST_NUMERICS_TREE) return kOk;
-  return invalid_argument("numerics is %d: use DIST_NUMERICS_ORDERED, REPRODUCIBLE or TREE", numerics);
+  return invalid_argument(
+      "`numerics` is %d: use `DIST_NUMERICS_ORDERED`, `DIST_NUMERICS_REPRODUCIBLE` or `DIST_NUMERICS_TREE`",
+      numerics);
 }
 
 Status check_op(dist_reduce_op op, dist_dtype dtype) noexcept {
   if (op < DIST_REDUCE_SUM || op > DIST_REDUCE_PROD) {
-    return invalid_argument(
-        "op %d is not a reduction: use DIST_REDUCE_SUM, MEAN, MIN, MAX, PROD or (in collectives) USER", op);
+    return invalid_argument("`op` is %d: use `DIST_REDUCE_SUM` or another `DIST_REDUCE_...`", op);
   }
   const bool order = op == DIST_REDUCE_MIN || op == DIST_REDUCE_MAX;
   if (dtype == DIST_COMPLEX64 && order) {
@@ -178,18 +179,18 @@ Status check_op(dist_reduce_op op, dist_dtype dtype) noexcept {
 Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out) noexcept {
   const std::size_t size = dtype_size(tensor.dtype);
   if (size == 0)
-    return invalid_argument("%s: %d is not a dtype. Use DIST_F32 or another DIST_... type.", what,
+    return invalid_argument("%s: %d is not a dtype. Use `DIST_F32` or another `DIST_...` type.", what,
                             tensor.dtype);
   if (tensor.ndim < 0 || tensor.ndim > DIST_MAX_NDIM) {
-    return invalid_argument("%s: ndim is %d, but must be 0 to %d", what, tensor.ndim, DIST_MAX_NDIM);
+    return invalid_argument("%s: `ndim` is %d, but must be 0 to %d", what, tensor.ndim, DIST_MAX_NDIM);
   }
   if (tensor.ndim > 0 && tensor.shape == nullptr) {
-    return invalid_argument("%s: ndim is %d but shape is NULL", what, tensor.ndim);
+    return invalid_argument("%s: `ndim` is %d but `shape` is `NULL`", what, tensor.ndim);
   }
   TensorSize measured{1, 0, true};
   for (int32_t i = 0; i < tensor.ndim; ++i) {
     if (tensor.shape[i] < 0) {
-      return invalid_argument("%s: shape[%d] is %lld, but must be 0 or more", what, i,
+      return invalid_argument("%s: `shape[%d]` is %lld, but must be 0 or more", what, i,
                               static_cast<long long>(tensor.shape[i]));
     }
     if (tensor.shape[i] == 0) measured.elements = 0;
@@ -204,7 +205,7 @@ Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out
   }
   measured.bytes = measured.elements == 0 ? 0 : static_cast<std::size_t>(bytes);
   if (measured.elements != 0 && tensor.data == nullptr) {
-    return invalid_argument("%s: data is NULL but the tensor has %lld elements", what,
+    return invalid_argument("%s: `data` is `NULL` but the tensor has %lld elements", what,
                             static_cast<long long>(measured.elements));
   }
   if (measured.elements != 0) DIST_TRY(check_reach(tensor, what, measured.bytes));
@@ -234,7 +235,8 @@ Status check_output(const dist_tensor& tensor, const char* what, TensorSize* out
     const uint64_t step = step_of(tensor, order[k]);
     if (step <= span || step == 0) {
       return invalid_argument(
-          "%s: strides[%d] is %lld, which does not step over the other dimensions: elements that are written "
+          "%s: `strides[%d]` is %lld, which does not step over the other dimensions: elements that are "
+          "written "
           "must each have an address of their own",
           what, order[k], static_cast<long long>(tensor.strides[order[k]]));
     }

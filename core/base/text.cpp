@@ -39,26 +39,30 @@ bool is_control(const char* text, std::size_t length) noexcept {
   return first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
 }
 
-bool shown_as_it_is(const char* text, Breaks breaks, std::size_t* out_length) noexcept {
+bool shown_as_it_is(const char* text, Keep keep, std::size_t* out_length) noexcept {
   *out_length = character(text);
   if (*out_length == 0) return false;
   if (!is_control(text, *out_length)) return true;
-  return breaks == Breaks::kKept && (*text == '\n' || *text == '\t');
+  const auto kept = [keep](Keep what) {
+    return (static_cast<unsigned>(keep) & static_cast<unsigned>(what)) != 0;
+  };
+  if (*text == '\n' || *text == '\t') return kept(Keep::kBreaks);
+  return kept(Keep::kMarks) && (*text == kNameBegin || *text == kNameEnd);
 }
 
-bool all_shown(const char* text, Breaks breaks) noexcept {
+bool all_shown(const char* text, Keep keep) noexcept {
   std::size_t length = 0;
   for (; *text != '\0'; text += length) {
-    if (!shown_as_it_is(text, breaks, &length)) return false;
+    if (!shown_as_it_is(text, keep, &length)) return false;
   }
   return true;
 }
 
 }  // namespace
 
-std::size_t show_character(const char* text, Breaks breaks, char (&out)[kShownRoom]) noexcept {
+std::size_t show_character(const char* text, Keep keep, char (&out)[kShownRoom]) noexcept {
   std::size_t length = 0;
-  if (shown_as_it_is(text, breaks, &length)) {
+  if (shown_as_it_is(text, keep, &length)) {
     std::memcpy(out, text, length);
     out[length] = '\0';
     return length;
@@ -76,14 +80,14 @@ std::size_t show_character(const char* text, Breaks breaks, char (&out)[kShownRo
   return length;
 }
 
-bool is_line(const char* text) noexcept { return all_shown(text, Breaks::kEscaped); }
+bool is_line(const char* text) noexcept { return all_shown(text, Keep::kNothing); }
 
-void copy_shown(char* to, std::size_t size, const char* text, Breaks breaks) noexcept {
+void copy_shown(char* to, std::size_t size, const char* text, Keep keep) noexcept {
   if (text == nullptr) text = "";
   std::size_t used = 0;
   while (*text != '\0') {
     char shown[kShownRoom];
-    const std::size_t taken = show_character(text, breaks, shown);
+    const std::size_t taken = show_character(text, keep, shown);
     const std::size_t length = std::strlen(shown);
     if (used + length >= size) break;
     std::memcpy(to + used, shown, length);
@@ -93,11 +97,11 @@ void copy_shown(char* to, std::size_t size, const char* text, Breaks breaks) noe
   to[used] = '\0';
 }
 
-void show_in_place(char* text, std::size_t size, Breaks breaks) noexcept {
+void show_in_place(char* text, std::size_t size, Keep keep) noexcept {
   constexpr std::size_t kMost = 1024;  // the longest text in a record
   const std::size_t length = strnlen(text, size - 1);
   text[length] = '\0';
-  if (all_shown(text, breaks)) return;
+  if (all_shown(text, keep)) return;
   char given[kMost];
   const std::size_t kept = std::min(length, kMost - 1);
   std::memcpy(given, text, kept);
@@ -110,7 +114,7 @@ void show_in_place(char* text, std::size_t size, Breaks breaks) noexcept {
     if (last + length_by_lead(byte) > kept) given[last] = '\0';
     break;
   }
-  copy_shown(text, size, given, breaks);
+  copy_shown(text, size, given, keep);
 }
 
 Shown::Shown(const char* text) noexcept {
@@ -120,7 +124,7 @@ Shown::Shown(const char* text) noexcept {
   std::size_t last = 0;  // where the cut can be marked
   while (*text != '\0') {
     char shown[kShownRoom];
-    const std::size_t taken = show_character(text, Breaks::kEscaped, shown);
+    const std::size_t taken = show_character(text, Keep::kNothing, shown);
     const std::size_t length = std::strlen(shown);
     if (used + length >= sizeof text_) {
       std::memcpy(text_ + last, kCut, sizeof kCut);

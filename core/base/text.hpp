@@ -5,7 +5,8 @@
 //     a byte that is not valid UTF-8    U+FFFD
 //     a control character               \n, \t, or \x and two hexadecimal digits
 //
-// Texts that may span several lines, such as error messages, keep \n and \t.
+// Texts that may span several lines, such as error messages, keep \n and \t. The texts of an error keep the marks
+// around names, too (status.hpp), until they leave the library.
 #pragma once
 
 #include <cstddef>
@@ -16,32 +17,32 @@
 
 namespace dist {
 
-// Whether newlines and tabs are kept.
-enum class Breaks { kEscaped, kKept };
+// Which control characters stay: newlines and tabs, and the marks around names.
+enum class Keep : unsigned { kNothing = 0, kBreaks = 1, kMarks = 2, kBreaksAndMarks = 3 };
 
 // Room for one character written by show_character(), including the terminator.
 inline constexpr std::size_t kShownRoom = 5;
 
 // Writes the first character of the nonempty `text` by the rule. Returns the number of bytes of `text` that
 // it represents.
-std::size_t show_character(const char* text, Breaks breaks, char (&out)[kShownRoom]) noexcept;
+std::size_t show_character(const char* text, Keep keep, char (&out)[kShownRoom]) noexcept;
 
 // Whether the text is one line that the rule leaves unchanged, as names must be.
 bool is_line(const char* text) noexcept;
 
 // Copies `text` by the rule, truncated to `size` at a character boundary and always terminated. NULL is
 // copied as "". The buffers must not overlap.
-void copy_shown(char* to, std::size_t size, const char* text, Breaks breaks = Breaks::kEscaped) noexcept;
+void copy_shown(char* to, std::size_t size, const char* text, Keep keep = Keep::kNothing) noexcept;
 template <std::size_t N>
-void copy_shown(char (&to)[N], const char* text, Breaks breaks = Breaks::kEscaped) noexcept {
-  copy_shown(to, N, text, breaks);
+void copy_shown(char (&to)[N], const char* text, Keep keep = Keep::kNothing) noexcept {
+  copy_shown(to, N, text, keep);
 }
 
 // The same in place. Also removes an incomplete character at the end.
-void show_in_place(char* text, std::size_t size, Breaks breaks) noexcept;
+void show_in_place(char* text, std::size_t size, Keep keep) noexcept;
 template <std::size_t N>
-void show_in_place(char (&text)[N], Breaks breaks) noexcept {
-  show_in_place(text, N, breaks);
+void show_in_place(char (&text)[N], Keep keep) noexcept {
+  show_in_place(text, N, keep);
 }
 
 // Quotes text from the host or from a file in a message: by the rule. A long text is cut and ends with "…", so that

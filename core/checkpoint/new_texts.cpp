@@ -57,7 +57,7 @@ Status not_utf8(const char* what, const char* text) noexcept {
 
 Status called_twice(const char* name) noexcept {
   return invalid_argument(
-      "two variables have the name \"%s\". Give them different names, or set options->names.",
+      "two variables have the name \"%s\". Give them different names, or set `options->names`.",
       Shown(name).c_str());
 }
 

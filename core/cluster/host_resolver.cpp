@@ -62,7 +62,7 @@ class HostFunctionsResolver final : public ClusterResolver {
     int32_t number = 0;
     DIST_TRY(called("num_accelerators",
                     [&] { return host_.num_accelerators(asked.type, asked.id, &number, host_.user_data); }));
-    if (number < 0) return invalid_argument("the host's function num_accelerators gave %d", number);
+    if (number < 0) return invalid_argument("the host's function `num_accelerators` gave %d", number);
     *out = {number, kSource};
     return kOk;
   }
@@ -102,7 +102,7 @@ Status create_host_resolver(Memory& memory, const HostResolver& functions, const
                             Ref<ClusterResolver>* out) {
   if (functions.spec == nullptr) {
     return invalid_argument(
-        "functions->spec is NULL; a resolver of the host's own has at least that function");
+        "`functions->spec` is `NULL`; a resolver of the host's own has at least that function");
   }
   Ref<HostFunctionsResolver> made = make_counted<HostFunctionsResolver>(memory, options);
   made->take(functions);

@@ -58,7 +58,7 @@ class Pods {
   Status read(const KubernetesOptions& options, Ref<ClusterSpec>* out) {
     const char* const host = given_or(options.host_name, "HOSTNAME");
     if (host == nullptr) {
-      return failed_precondition("HOSTNAME is not set in the environment. Set host_name as an option.");
+      return failed_precondition("HOSTNAME is not set in the environment. Set `host_name` as an option.");
     }
     DIST_TRY(read_host(host));
     DIST_TRY(read_count(options));
@@ -90,7 +90,8 @@ class Pods {
     if (count_ == 0) {
       const char* const text = given_or(nullptr, "WORLD_SIZE");
       if (text == nullptr) {
-        return failed_precondition("WORLD_SIZE is not set in the environment. Set num_workers as an option.");
+        return failed_precondition(
+            "WORLD_SIZE is not set in the environment. Set `num_workers` as an option.");
       }
       DIST_TRY(int_of(text, "WORLD_SIZE", &count_));
     }
@@ -101,7 +102,7 @@ class Pods {
 
   Status read_index(const KubernetesOptions& options) noexcept {
     first_ = options.first_index;
-    if (first_ < 0) return invalid_argument("first_index is %d, but must be at least 0", first_);
+    if (first_ < 0) return invalid_argument("`first_index` is %d, but must be at least 0", first_);
     int32_t number = options.index;
     if (number == DIST_TASK_UNSET) {
       number = ordinal_;
@@ -137,12 +138,12 @@ class Pods {
         }
       } else if (options.domain != nullptr) {
         return invalid_argument(
-            "domain is given, and there is no namespace before it: give name_space, or set POD_NAMESPACE");
+            "domain is given, and there is no namespace before it: give `name_space`, or set POD_NAMESPACE");
       }
     }
     const int32_t port = options.port == 0 ? kDefaultPort : options.port;
     if (port < 1 || port > kLastPort)
-      return invalid_argument("port is %d, but must be 1 to %d", port, kLastPort);
+      return invalid_argument("`port` is %d, but must be 1 to %d", port, kLastPort);
     char digits[16];
     std::snprintf(digits, sizeof digits, ":%d", port);
     rest->append(digits);

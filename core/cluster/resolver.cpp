@@ -23,7 +23,7 @@ constexpr const char* kOption = "given as an option";
     std::vsnprintf(words, sizeof words, format, arguments);
     va_end(arguments);
   } else {
-    copy_shown(words, last_error().message);
+    copy_plain(words, last_error().message);
   }
   text->append(subject).append(status.ok() ? ": " : ": not known: ").append(words).append("\n");
 }
@@ -58,11 +58,11 @@ Status check(const ResolverOptions& options) noexcept {
   DIST_TRY(check_given(options.environment, DIST_MAX_ADDRESS_BYTES, "environment"));
   DIST_TRY(check_given(options.session_address, DIST_MAX_ADDRESS_BYTES, "session_address"));
   if (options.num_accelerators < 0) {
-    return invalid_argument("num_accelerators is %d, but must be at least 0", options.num_accelerators);
+    return invalid_argument("`num_accelerators` is %d, but must be at least 0", options.num_accelerators);
   }
   if (options.tf_config != nullptr &&
       std::memchr(options.tf_config, '\0', DIST_MAX_CLUSTER_TEXT_BYTES) == nullptr) {
-    return invalid_argument("tf_config has more than %d bytes", DIST_MAX_CLUSTER_TEXT_BYTES - 1);
+    return invalid_argument("`tf_config` has more than %d bytes", DIST_MAX_CLUSTER_TEXT_BYTES - 1);
   }
   return kOk;
 }

@@ -25,7 +25,7 @@ Status variable(const char* name, const char** out) noexcept {
 }
 
 Status at_least_0(int32_t number, const char* name) noexcept {
-  return number >= 0 ? kOk : invalid_argument("%s is %d, but must be at least 0", name, number);
+  return number >= 0 ? kOk : invalid_argument("`%s` is %d, but must be at least 0", name, number);
 }
 
 class Tasks : public CountText {
@@ -204,7 +204,7 @@ Status SlurmStep::check_variable(const char* name, const char* what, int32_t exp
   if (number == expected) return kOk;
   const char* const given = environment_text("SLURM_DISTRIBUTION");
   return failed_precondition(
-      "%s is %d, but with the distribution \"%s\" %s would be %d for rank %d, so libdist cannot tell which "
+      "`%s` is %d, but with the distribution \"%s\" %s would be %d for rank %d, so libdist cannot tell which "
       "ranks are "
       "on which host. Set SLURM_DISTRIBUTION to the distribution of the step, or list the workers in "
       "TF_CONFIG.",
@@ -218,7 +218,8 @@ Status SlurmStep::share_gpus(const SlurmOptions& options) noexcept {
     gpus_per_task_ = gpus / most_tasks_;
     if (gpus_per_task_ == 0) {
       return invalid_argument(
-          "gpus_per_host is %d, but a host has up to %s, so not every task can have a GPU. Set gpus_per_host "
+          "`gpus_per_host` is %d, but a host has up to %s, so not every task can have a GPU. Set "
+          "`gpus_per_host` "
           "to 0 to "
           "distribute no GPUs.",
           gpus, Tasks(static_cast<std::size_t>(most_tasks_)).text);
@@ -227,7 +228,7 @@ Status SlurmStep::share_gpus(const SlurmOptions& options) noexcept {
   const int64_t needed = int64_t{gpus_per_task_} * most_tasks_;
   if (needed > gpus) {
     return failed_precondition(
-        "gpus_per_task is %d and a host has up to %s, but gpus_per_host is %d. It must be at least %lld.",
+        "`gpus_per_task` is %d and a host has up to %s, but `gpus_per_host` is %d. It must be at least %lld.",
         gpus_per_task_, Tasks(static_cast<std::size_t>(most_tasks_)).text, gpus,
         static_cast<long long>(needed));
   }
@@ -238,7 +239,7 @@ Status SlurmStep::place(const SlurmOptions& options) {
   const int32_t port = options.port_base == 0 ? kDefaultPortBase : options.port_base;
   if (int64_t{port} + most_tasks_ - 1 > kLastPort) {
     return invalid_argument(
-        "port_base is %d and a host has up to %s, but the last port is %d. Set a lower port_base.", port,
+        "`port_base` is %d and a host has up to %s, but the last port is %d. Set a lower `port_base`.", port,
         Tasks(static_cast<std::size_t>(most_tasks_)).text, kLastPort);
   }
   std::pmr::vector<std::pmr::string> addresses(&memory_);

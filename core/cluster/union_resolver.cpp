@@ -65,7 +65,7 @@ Status create_union_resolver(Memory& memory, std::span<ClusterResolver* const> m
   std::size_t number = 1;
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (members[i] == nullptr)
-      return invalid_argument("resolver %zu of the union, counted from 0, is NULL", i);
+      return invalid_argument("resolver %zu of the union, counted from 0, is `NULL`", i);
     number += members[i]->num_members();
     if (number > DIST_MAX_CLUSTER_MEMBERS) {
       return invalid_argument(

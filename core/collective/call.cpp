@@ -70,7 +70,7 @@ Status shapes_differ(const dist_tensor& in, const dist_tensor& out, std::size_t 
   char out_text[96];
   describe(in, in_text, sizeof in_text);
   describe(out, out_text, sizeof out_text);
-  return invalid_argument("tensor %zu: in is %s and out %s; %s", t, in_text, out_text, rule);
+  return invalid_argument("tensor %zu: `in` is %s and out %s; %s", t, in_text, out_text, rule);
 }
 
 }  // namespace
@@ -78,12 +78,13 @@ Status shapes_differ(const dist_tensor& in, const dist_tensor& out, std::size_t 
 Status Call::check_op_of(std::size_t t) const noexcept {
   const dist_dtype dtype = in[t].dtype;
   if (op == DIST_REDUCE_USER) {
-    if (user_op == nullptr) return invalid_argument("op is DIST_REDUCE_USER, but options->reduce_fn is NULL");
+    if (user_op == nullptr)
+      return invalid_argument("op is `DIST_REDUCE_USER`, but `options->reduce_fn` is `NULL`");
   } else {
     DIST_TRY(check_op(op, dtype));
   }
   if (traits().prefixes && op == DIST_REDUCE_MEAN) {
-    return invalid_argument("op is MEAN, which dist_scan() does not support. Use SUM and divide.");
+    return invalid_argument("op is MEAN, which `dist_scan()` does not support. Use SUM and divide.");
   }
   if (numerics != DIST_NUMERICS_REPRODUCIBLE) return kOk;
   const bool sums = op == DIST_REDUCE_SUM || op == DIST_REDUCE_MEAN;
@@ -103,15 +104,17 @@ Status Call::check_op_of(std::size_t t) const noexcept {
 Status Call::check_elements_of(std::size_t t) const noexcept {
   const std::size_t of_dtype = dtype_size((in != nullptr ? in[t] : out[t]).dtype);
   if (element_bytes % of_dtype != 0) {
-    return invalid_argument("reduce_element_bytes is %zu, and tensor %zu is %s: it must be a multiple of %zu",
-                            element_bytes, t, dtype_name((in != nullptr ? in[t] : out[t]).dtype), of_dtype);
+    return invalid_argument(
+        "`reduce_element_bytes` is %zu, and tensor %zu is %s: it must be a multiple of %zu", element_bytes, t,
+        dtype_name((in != nullptr ? in[t] : out[t]).dtype), of_dtype);
   }
   const auto check_one = [&](const dist_tensor& tensor, const char* name) -> Status {
     const std::size_t run =
         of_dtype * contiguous_tail(tensor.shape, tensor.strides, tensor.ndim, cuts() ? axis_of(t) : 0);
     if (run % element_bytes == 0) return kOk;
     return invalid_argument(
-        "tensor %zu: reduce_element_bytes is %zu, but %s has runs of %zu bytes without a gap or a cut: each "
+        "tensor %zu: `reduce_element_bytes` is %zu, but %s has runs of %zu bytes without a gap or a cut: "
+        "each "
         "holds whole elements",
         t, element_bytes, name, run);
   };
@@ -122,58 +125,59 @@ Status Call::check_elements_of(std::size_t t) const noexcept {
 Status Call::check_options(int me, int size) noexcept {
   DIST_TRY(check_numerics(numerics));
   if (contributions > most_contributions(size)) {
-    return invalid_argument("contributions is %zu, but must be at most %zu", contributions,
+    return invalid_argument("`contributions` is %zu, but must be at most %zu", contributions,
                             most_contributions(size));
   }
   if (!reduces() && contributions > 1) {
-    return invalid_argument("contributions is %zu, but %s does not reduce", contributions,
+    return invalid_argument("`contributions` is %zu, but %s does not reduce", contributions,
                             collective_name(collective));
   }
   if (traits().prefixes && contributions > 1) {
-    return invalid_argument("contributions is %zu, but a scan takes one tensor from each replica",
+    return invalid_argument("`contributions` is %zu, but a scan takes one tensor from each replica",
                             contributions);
   }
   if (traits().prefixes && kind != DIST_SCAN_INCLUSIVE && kind != DIST_SCAN_EXCLUSIVE) {
-    return invalid_argument("kind is %d: use DIST_SCAN_INCLUSIVE or EXCLUSIVE", kind);
+    return invalid_argument("`kind` is %d: use `DIST_SCAN_INCLUSIVE` or `DIST_SCAN_EXCLUSIVE`", kind);
   }
   if (weights != nullptr) {
     if (op != DIST_REDUCE_MEAN)
-      return invalid_argument("weights are set, but op is %s. Only MEAN uses weights.", op_name(op));
+      return invalid_argument("weights are set, but `op` is %s. Only MEAN uses weights.", op_name(op));
     for (std::size_t j = 0; j < lists(); ++j) {
       if (!(weights[j] >= 0) || std::isinf(weights[j])) {
-        return invalid_argument("weights[%zu] is %g, but must be finite and 0 or more", j, weights[j]);
+        return invalid_argument("`weights[%zu]` is %g, but must be finite and 0 or more", j, weights[j]);
       }
     }
   }
   if (element_bytes != 0 && op != DIST_REDUCE_USER) {
-    return invalid_argument("reduce_element_bytes is %zu, but there is no operator of the host's: op is %s",
-                            element_bytes, op_name(op));
+    return invalid_argument(
+        "`reduce_element_bytes` is %zu, but there is no operator of the host's: `op` is %s", element_bytes,
+        op_name(op));
   }
   if (element_bytes > kMostElementBytes) {
-    return invalid_argument("reduce_element_bytes is %zu; an element has at most %zu", element_bytes,
+    return invalid_argument("`reduce_element_bytes` is %zu; an element has at most %zu", element_bytes,
                             kMostElementBytes);
   }
   if (rooted() && (root < 0 || root >= size)) {
-    return invalid_argument("root is %d, but must be a rank of this group, 0 to %d", root, size - 1);
+    return invalid_argument("`root` is %d, but must be a rank of this group, 0 to %d", root, size - 1);
   }
   if (traits().pairs()) {
     for (const int32_t rank : {destination, source}) {
       if (rank < -1 || rank >= size) {
-        return invalid_argument("%s is %d, but must be a rank from 0 to %d, or -1 for none",
+        return invalid_argument("`%s` is %d, but must be a rank from 0 to %d, or -1 for none",
                                 rank == destination ? "destination" : "source", rank, size - 1);
       }
     }
   }
   if (n == 0) return kOk;
   if (n > most_of<dist_tensor>() / lists()) {
-    return invalid_argument("n is %zu, which is more tensors than memory can hold", n);
+    return invalid_argument("`n` is %zu, which is more tensors than memory can hold", n);
   }
   if (gives(me) && in == nullptr) {
-    return invalid_argument(
-        traits().sources == Ends::kRoot ? "in is NULL on the root, but n is %zu" : "in is NULL, but n is %zu",
-        n);
+    return invalid_argument(traits().sources == Ends::kRoot ? "`in` is `NULL` on the root, but `n` is %zu"
+                                                            : "`in` is `NULL`, but `n` is %zu",
+                            n);
   }
-  if (gets(me) && out == nullptr) return invalid_argument("out is NULL, but n is %zu", n);
+  if (gets(me) && out == nullptr) return invalid_argument("`out` is `NULL`, but `n` is %zu", n);
   if (!gives(me)) in = nullptr;
   if (!gets(me)) out = nullptr;
   return kOk;
@@ -202,8 +206,8 @@ Status Call::check_output(std::size_t t, bool given, TensorSize* size) noexcept 
   if (!given) return kOk;
   const dist_dtype wanted = out_dtype(in[t].dtype);
   if (out[t].dtype == wanted) return kOk;
-  return invalid_argument("tensor %zu: out is %s; in is %s, so out must be %s", t, dtype_name(out[t].dtype),
-                          dtype_name(in[t].dtype), dtype_name(wanted));
+  return invalid_argument("tensor %zu: `out` is %s; `in` is %s, so out must be %s", t,
+                          dtype_name(out[t].dtype), dtype_name(in[t].dtype), dtype_name(wanted));
 }
 
 // Validates the shapes of one tensor, as far as possible without knowing those of the peers.
@@ -219,8 +223,8 @@ Status Call::check_shapes(std::size_t t, int size) const noexcept {
   }
   const int32_t along = axis_of(t);
   if (along < 0 || along >= any.ndim) {
-    return invalid_argument("axis is %d, but tensor %zu has %d dimensions. The axis must be %d to %d.", axis,
-                            t, any.ndim, -any.ndim, any.ndim - 1);
+    return invalid_argument("`axis` is %d, but tensor %zu has %d dimensions. The axis must be %d to %d.",
+                            axis, t, any.ndim, -any.ndim, any.ndim - 1);
   }
   if (in != nullptr && out != nullptr) {
     bool fit = in[t].ndim == out[t].ndim;
@@ -233,7 +237,7 @@ Status Call::check_shapes(std::size_t t, int size) const noexcept {
     if (whole % size == 0) return kOk;
     return invalid_argument(
         "tensor %zu: its size along the axis, %lld, is not a multiple of the %d replicas. Pass "
-        "options->splits to split it unevenly.",
+        "`options->splits` to split it unevenly.",
         t, static_cast<long long>(whole), size);
   }
   int64_t left = whole;

@@ -28,7 +28,7 @@ struct Fields {
   copy_text(why->hint, fields.hint);
   va_list arguments;
   va_start(arguments, format);
-  std::vsnprintf(why->message, sizeof why->message, format, arguments);
+  (void)vwrite_marked(why->message, sizeof why->message, format, arguments);
   va_end(arguments);
   return true;
 }
@@ -75,7 +75,7 @@ bool Exchange::differs_for_all(const MemberNames& group, ErrorRecord* out_why) c
     std::snprintf(most, sizeof most, "elements of at most %zu bytes", most_tree_element(sources_));
     std::snprintf(given, sizeof given, "%zu bytes", call_.element_bytes);
     return refuse(out_why, {{}, most, given, "use ORDERED, or smaller elements"},
-                  "reduce_element_bytes is %zu; numerics TREE of %zu contributions takes at most %zu",
+                  "`reduce_element_bytes` is %zu; numerics TREE of %zu contributions takes at most %zu",
                   call_.element_bytes, sources_, most_tree_element(sources_));
   }
   if (call_.traits().pairs()) return pairs_differ(group, out_why);

@@ -186,14 +186,15 @@ Status check_halo(const Halo& halo, int32_t ndim, int size) noexcept {
   int64_t product = 1;
   for (std::size_t i = 0; i < halo.parts.size(); ++i) {
     if (halo.parts[i] < 1 || halo.parts[i] > size)
-      return invalid_argument("parts[%zu] is %lld, but must be 1 to %d", i,
+      return invalid_argument("`parts[%zu]` is %lld, but must be 1 to %d", i,
                               static_cast<long long>(halo.parts[i]), size);
     product = std::min<int64_t>(product * halo.parts[i], int64_t{size} + 1);
     if (halo.low[i] < 0 || halo.high[i] < 0 || halo.low[i] > kMostWidth || halo.high[i] > kMostWidth)
-      return invalid_argument("low[%zu] and high[%zu] are %lld and %lld, but widths must be at least 0", i, i,
-                              static_cast<long long>(halo.low[i]), static_cast<long long>(halo.high[i]));
+      return invalid_argument("`low[%zu]` and `high[%zu]` are %lld and %lld, but widths must be at least 0",
+                              i, i, static_cast<long long>(halo.low[i]),
+                              static_cast<long long>(halo.high[i]));
     if (halo.edges[i] < DIST_EDGE_ZERO || halo.edges[i] > DIST_EDGE_NONE)
-      return invalid_argument("edges[%zu] is %d; use a DIST_EDGE_...", i, halo.edges[i]);
+      return invalid_argument("`edges[%zu]` is %d; use a `DIST_EDGE_...`", i, halo.edges[i]);
   }
   if (product == size) return kOk;
   return invalid_argument("the product of parts must be %d, the number of members", size);
@@ -212,8 +213,9 @@ bool same_sizes(const Member& member, const Grid& grid, const Halo& halo, const 
                   NameText(member.group, member.me).text, given, i, wanted);
     std::snprintf(why->expected, sizeof why->expected, "%lld elements in dimension %zu", wanted, i);
     std::snprintf(why->received, sizeof why->received, "%lld elements in dimension %zu", given, i);
-    copy_text(why->hint,
-              "out has the tile's size and both widths; with DIST_EDGE_NONE it ends where the whole does");
+    copy_text(
+        why->hint,
+        "out has the tile's size and both widths; with `DIST_EDGE_NONE` it ends where the whole does"_m);
     return false;
   }
   return true;
@@ -255,7 +257,7 @@ Status check_and_meet(const Member& member, const dist_tensor& in, const Halo& h
   DIST_TRY(check_output(out, "out", &out_size));
   DIST_TRY(check_halo(halo, in.ndim, member.group.size()));
   if (out.dtype != in.dtype || out.ndim != in.ndim) {
-    return invalid_argument("out is %s of %d dimensions, in is %s of %d; they are of one kind",
+    return invalid_argument("`out` is %s of %d dimensions, `in` is %s of %d; they are of one kind",
                             dtype_name(out.dtype), out.ndim, dtype_name(in.dtype), in.ndim);
   }
   return meet_on_tiles(

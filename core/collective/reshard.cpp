@@ -73,7 +73,7 @@ Status check_shard(const Partition& partition, int me, const dist_tensor* tensor
   const Box box(partition, me);
   if (tensor == nullptr) {
     if (box.elements == 0) return kOk;
-    return invalid_argument("%s is NULL, but this member has %lld elements of the tensor", what,
+    return invalid_argument("`%s` is `NULL`, but this member has %lld elements of the tensor", what,
                             static_cast<long long>(box.elements));
   }
   TensorSize size;
@@ -194,10 +194,10 @@ Status bytes_to_move(const Partition& from, const Partition& to, dist_dtype dtyp
                      std::size_t* out) noexcept {
   DIST_TRY(check_reshard(from, to));
   const auto size = static_cast<int64_t>(dtype_size(dtype));
-  if (size == 0) return invalid_argument("dist_reshard_bytes(): %d is no dtype", dtype);
+  if (size == 0) return invalid_argument("`dist_reshard_bytes()`: %d is no dtype", dtype);
   const int32_t n = from.num_logical_devices;
   if (logical_device < -1 || logical_device >= n) {
-    return invalid_argument("dist_reshard_bytes(): there is no logical device %d: a replica has %d",
+    return invalid_argument("`dist_reshard_bytes()`: there is no logical device %d: a replica has %d",
                             logical_device, n);
   }
   int64_t bytes = 0;
@@ -206,7 +206,7 @@ Status bytes_to_move(const Partition& from, const Partition& to, dist_dtype dtyp
     int64_t moved = 0;
     if (__builtin_mul_overflow(elements_to_move(from, to, d), size, &moved) ||
         __builtin_add_overflow(bytes, moved, &bytes)) {
-      return invalid_argument("dist_reshard_bytes(): more bytes are moved than 64 bits can count");
+      return invalid_argument("`dist_reshard_bytes()`: more bytes are moved than 64 bits can count");
     }
   }
   *out = static_cast<std::size_t>(bytes);

@@ -23,7 +23,7 @@ class Text {
     if (used_ + 1 >= size_) return;
     va_list arguments;
     va_start(arguments, format);
-    const int length = std::vsnprintf(buffer_ + used_, size_ - used_, format, arguments);
+    const int length = vwrite_marked(buffer_ + used_, size_ - used_, format, arguments);
     va_end(arguments);
     if (length <= 0) return;
     used_ += static_cast<std::size_t>(length);
@@ -307,10 +307,10 @@ int write_deadline(const Evidence& evidence, MemberLines& lines, ErrorRecord& er
   }
   Text hint(error.hint);
   if (of_run) {
-    hint.add("Find out what takes a %s longest, or give the %s a longer timeout_ns.", evidence.naming.word(),
-             evidence.naming.run());
+    hint.add("Find out what takes a %s longest, or give the %s a longer `timeout_ns`.",
+             evidence.naming.word(), evidence.naming.run());
   } else {
-    hint.add("Find out what delays that %s before this call, or give a longer timeout_ns.",
+    hint.add("Find out what delays that %s before this call, or give a longer `timeout_ns`.",
              evidence.naming.word());
   }
   // Often the cause, so it precedes the hint.
@@ -364,7 +364,7 @@ void open(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
 
 void hint_to_mend(ErrorRecord& error, const MemberName& failed) noexcept {
   Text(error.hint)
-      .add("Fix the failure in that %s; %s() returns its status.", failed.word(),
+      .add("Fix the failure in that %s; `%s()` returns its status.", failed.word(),
            failed.logical_device < 0 ? "dist_run" : "dist_run_on_devices");
 }
 
@@ -440,7 +440,7 @@ void describe(const Signature& signature, char* out, std::size_t size) noexcept 
   }
   if (signature.tensors > 1) text.add(" ... (%lld elements)", static_cast<long long>(signature.elements));
   if (signature.axis >= 0) text.add(" along axis %d", signature.axis);
-  if (signature.contributes) text.add(" with options->contributions");
+  if (signature.contributes) text.add(" with `options->contributions`");
   if (signature.weighted) text.add(" with weights");
   // The address of one of libdist's own functions would mean nothing to the host.
   const bool own = signature.collective == Collective::kMergeCall && signature.kind != 0;
@@ -488,7 +488,7 @@ ErrorRecord verdict(const Evidence& evidence) noexcept {
       if (evidence.reason != nullptr) {
         text.add("it was cancelled: %s", evidence.reason);
       } else {
-        text.add("it was cancelled (dist_strategy_cancel() or dist_work_cancel())");
+        text.add("it was cancelled (`dist_strategy_cancel()` or `dist_work_cancel()`)");
       }
       copy_text(error.hint, "The strategy can run again.");
       break;

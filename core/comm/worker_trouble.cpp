@@ -21,7 +21,7 @@ constexpr std::size_t kWhyBytes = sizeof ErrorRecord::message;
   const std::size_t used = std::strlen(report.message);
   va_list arguments;
   va_start(arguments, format);
-  std::vsnprintf(report.message + used, sizeof report.message - used, format, arguments);
+  (void)vwrite_marked(report.message + used, sizeof report.message - used, format, arguments);
   va_end(arguments);
 }
 
@@ -44,7 +44,7 @@ ErrorRecord WorkerMeeting::lost(WorkerRound& round, int worker) noexcept {
   if (is_own) {
     append(report, "worker %d cannot reach the other workers%s%s", named(me_), *why == '\0' ? "" : ": ", why);
     copy_text(report.expected, "a transport to the other workers of the cluster");
-    copy_text(report.hint, "Select another transport, or pass dist_worker_options.network.");
+    copy_text(report.hint, "Select another transport, or pass `dist_worker_options.network`."_m);
     return report;
   }
   append(report, "worker %d is lost%s%s", named(worker), *why == '\0' ? "" : ": ", why);

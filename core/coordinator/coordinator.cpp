@@ -21,7 +21,7 @@ constexpr char kEnded[] = "the coordinator has ended";
 
 Status check_range(const char* name, int32_t value, int32_t most, int32_t by_default) noexcept {
   if (value >= 0 && value <= most) return kOk;
-  return invalid_argument("%s is %d; use 1 to %d, or 0 for %d", name, value, most, by_default);
+  return invalid_argument("`%s` is %d; use 1 to %d, or 0 for %d", name, value, most, by_default);
 }
 
 template <class T>

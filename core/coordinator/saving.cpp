@@ -250,7 +250,7 @@ Status Coordinator::restore(const char* path) {
     return failed_precondition(
         "the checkpoint was written while closures were under way, on parameter servers that had other "
         "parts of the variables: create the variables as then, on %zu servers, or save after "
-        "dist_coordinator_join()",
+        "`dist_coordinator_join()`",
         progress.applied.size());
   }
   RemoteWait wait = patience();

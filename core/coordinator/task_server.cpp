@@ -49,17 +49,18 @@ class TaskServer::JoinEnd final : private Cancel::Link {
 Status check_message_bytes(int64_t bytes) noexcept {
   constexpr int64_t kMost = TaskServer::kDefaultMessageBytes * 64;
   if (bytes >= 0 && bytes <= kMost) return kOk;
-  return invalid_argument("max_message_bytes is %lld; use up to %lld, or 0 for %lld",
+  return invalid_argument("`max_message_bytes` is %lld; use up to %lld, or 0 for %lld",
                           static_cast<long long>(bytes), static_cast<long long>(kMost),
                           static_cast<long long>(TaskServer::kDefaultMessageBytes));
 }
 
 constexpr char kAddress[] = "the server's address";
-constexpr char kBindAddress[] = "bind_address";
+constexpr const char* kBindAddress = "`bind_address`"_m;
 
 Status TaskServer::create(Memory& memory, const TaskServerOptions& options, Ref<TaskServer>* out) {
   if (options.num_threads < 0 || options.num_threads > kMostThreads) {
-    return invalid_argument("num_threads is %d; use 1 to %d, or 0 for 1", options.num_threads, kMostThreads);
+    return invalid_argument("`num_threads` is %d; use 1 to %d, or 0 for 1", options.num_threads,
+                            kMostThreads);
   }
   DIST_TRY(check_message_bytes(options.message_bytes));
   for (const char* const each : {options.address, options.bind_address}) {
@@ -225,7 +226,7 @@ void TaskServer::end() noexcept {
 
 Status TaskServer::check_outside(const char* call) noexcept {
   if (!threads_.inside() && !service_.store().inside_function()) return kOk;
-  return failed_precondition("%s: this thread is in one of the server's %s", call,
+  return failed_precondition("`%s()`: this `thread` is in one of the server's %s", call,
                              threads_.inside() ? "closures" : "update functions");
 }
 

@@ -73,7 +73,7 @@ Status Coordinator::place(RemoteVariable* variable, const RemoteVariableOptions&
   if (options.colocate_with != nullptr) {
     if (!options.partitions.empty()) {
       return invalid_argument(
-          "variable \"%s\": it is divided as \"%s\", with which it is colocated: partitions are not given",
+          "variable \"%s\": it is divided as \"%s\", with which it is colocated: `partitions` are not given",
           variable->name.c_str(), Shown(options.colocate_with).c_str());
     }
     const RemoteVariable* other = nullptr;
@@ -131,7 +131,7 @@ Status Coordinator::place(RemoteVariable* variable, const RemoteVariableOptions&
 
 Status Coordinator::check_not_dividing(const char* what) const noexcept {
   if (dividing != this) return kOk;
-  return failed_precondition("%s: this thread is in the coordinator's partitioner", what);
+  return failed_precondition("%s: this `thread` is in the coordinator's partitioner", what);
 }
 
 Status Coordinator::create_variable(const char* name, const dist_tensor& initial,
@@ -142,7 +142,7 @@ Status Coordinator::create_variable(const char* name, const dist_tensor& initial
     return invalid_argument("a variable on parameter servers must have a name, by which workers find it");
   if (options.max_staleness < 0) {
     return invalid_argument(
-        "variable \"%s\": max_staleness is %d; use the closures that a cached read may be old, or 0", name,
+        "variable \"%s\": `max_staleness` is %d; use the closures that a cached read may be old, or 0", name,
         options.max_staleness);
   }
   TensorSize size;

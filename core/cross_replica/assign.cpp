@@ -39,7 +39,7 @@ Status view_of(const CrossReplica& context, const Variable& variable, Value& val
                dist_tensor* out) {
   if (value.distributed() && static_cast<int32_t>(value.items().size()) != context.replicas.local()) {
     return invalid_argument(
-        "value is %s of %zu components for %d replicas: it was created for another strategy",
+        "`value` is %s of %zu components for %d replicas: it was created for another strategy",
         Value::kind_name(value.kind()), value.items().size(), context.replicas.local());
   }
   const Value& own = value.distributed() ? *value.items()[index(r)] : value;
@@ -85,8 +85,8 @@ Status no_aggregation(const Variable& variable) noexcept {
   return invalid_argument(
       "variable \"%s\" is synchronized on reading with aggregation NONE, which does not say how its copies "
       "and "
-      "one value belong together; use an aggregation, or the copies (dist_strategy_local_results(), "
-      "dist_update())",
+      "one value belong together; use an aggregation, or the copies (`dist_strategy_local_results()`, "
+      "`dist_update()`)",
       variable.name());
 }
 
@@ -106,14 +106,14 @@ Status assign_on_read(const CrossReplica& context, Variable& variable, int32_t h
   if (value.kind() == DIST_VALUE_PER_REPLICA) {
     return invalid_argument(
         "variable \"%s\" is synchronized on reading: from outside it takes one value, not %s; "
-        "dist_update() writes to each copy",
+        "`dist_update()` writes to each copy",
         variable.name(), Value::kind_name(value.kind()));
   }
   if (variable.aggregation() != DIST_AGGREGATION_SUM) return assign_copies(context, variable, how, value);
   if (how != DIST_ASSIGN) {
     return invalid_argument(
         "variable \"%s\" is the sum of its copies: from outside it can be assigned, not added to; assign "
-        "its value (dist_variable_read()) and what is to be added, or add inside the replicas",
+        "its value (`dist_variable_read()`) and what is to be added, or add inside the replicas",
         variable.name());
   }
   dist_tensor one{};
@@ -255,7 +255,7 @@ Status scatter(const CrossReplica& context, Variable& variable, int32_t how, Val
   DIST_TRY(check_scatter(variable, how));
   if (slices.distributed() && static_cast<int32_t>(slices.items().size()) != context.replicas.local()) {
     return invalid_argument(
-        "slices is %s of %zu components for %d replicas: it was created for another strategy",
+        "`slices` is %s of %zu components for %d replicas: it was created for another strategy",
         Value::kind_name(slices.kind()), slices.items().size(), context.replicas.local());
   }
   std::pmr::vector<Slices> rows(static_cast<std::size_t>(variable.num_copies()), context.memory);

@@ -11,26 +11,24 @@ namespace {
 Status check(const CrossDeviceOptions& options) noexcept {
   const char* const name = name_of(kCrossDeviceNames, options.kind);
   if (name == nullptr) {
-    return invalid_argument("kind is %d: use one of DIST_CROSS_DEVICE_...", options.kind);
+    return invalid_argument("`kind` is %d: use one of `DIST_CROSS_DEVICE_...`", options.kind);
   }
   const bool one_device = options.kind == DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;
   if (!one_device && (options.accumulate != nullptr || options.reduce_to_device != nullptr)) {
-    return invalid_argument("%s takes no %s: only DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE does", name,
+    return invalid_argument("%s takes no %s: only `DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE` does", name,
                             options.accumulate != nullptr ? "operator of the host's" : "reduce_to_device");
   }
   if (options.accumulate_element_bytes != 0 && options.accumulate == nullptr) {
     return invalid_argument(
-        "accumulate_element_bytes is %zu, but there is no operator of the host's: "
-        "accumulate is NULL",
+        "`accumulate_element_bytes` is %zu, but there is no operator of the host's: "
+        "`accumulate` is `NULL`",
         options.accumulate_element_bytes);
   }
-  const HostFunctions& host = options.host;
-  const bool has_functions = host.reduce != nullptr || host.broadcast != nullptr || host.gather != nullptr;
-  if (options.kind == DIST_CROSS_DEVICE_HOST && host.reduce == nullptr) {
-    return invalid_argument("DIST_CROSS_DEVICE_HOST needs functions, with at least `reduce`");
+  if (options.kind == DIST_CROSS_DEVICE_HOST && options.host.reduce == nullptr) {
+    return invalid_argument("`DIST_CROSS_DEVICE_HOST` needs functions, with at least `reduce`");
   }
-  if (options.kind != DIST_CROSS_DEVICE_HOST && has_functions) {
-    return invalid_argument("%s takes no functions of the host's: use DIST_CROSS_DEVICE_HOST", name);
+  if (options.kind != DIST_CROSS_DEVICE_HOST && options.has_functions) {
+    return invalid_argument("%s takes no functions of the host's: use `DIST_CROSS_DEVICE_HOST`", name);
   }
   return kOk;
 }
@@ -64,7 +62,7 @@ Status CrossDevice::check_elements(const dist_tensor& value, std::size_t bytes) 
   char text[160];
   describe(value, text, sizeof text);
   return invalid_argument(
-      "accumulate_element_bytes is %zu: it must be a multiple of an element's %zu bytes, and %s, which has "
+      "`accumulate_element_bytes` is %zu: it must be a multiple of an element's %zu bytes, and %s, which has "
       "%zu, holds whole ones",
       element_bytes_, of_dtype, text, bytes);
 }
@@ -72,7 +70,7 @@ Status CrossDevice::check_elements(const dist_tensor& value, std::size_t bytes) 
 Status host_status(dist_status status, uint64_t failures_before, const char* what) noexcept {
   if (status == DIST_OK) return kOk;
   if (failures_on_this_thread() != failures_before && last_error().code == status) return Status(status);
-  return fail(status, "the host's %s returned %s without a reason. Use dist_fail() to report one", what,
+  return fail(status, "the host's %s returned %s without a reason. Use `dist_fail()` to report one", what,
               status_name(status));
 }
 

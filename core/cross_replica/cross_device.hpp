@@ -37,6 +37,7 @@ struct CrossDeviceOptions {
   void* accumulate_user_data = nullptr;
   std::size_t accumulate_element_bytes = 0;  // 0: the dtype's
   HostFunctions host;
+  bool has_functions = false;  // the host gave a table, even if it is empty
 };
 
 class CrossDevice final : public Counted {

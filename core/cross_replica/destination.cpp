@@ -74,7 +74,7 @@ Status resolve(const CrossReplica& context, const Destination& destination, Plac
   if (context.replicas.local() == 1) return kOk;
   if (set == 0 && !destination.everywhere) {
     return invalid_argument(
-        "a destination has no field set. Set one of variable, value and device, or pass NULL as the "
+        "a destination has no field set. Set one of variable, value and device, or pass `NULL` as the "
         "destination for all replicas.");
   }
   Variable* variable = destination.variable;

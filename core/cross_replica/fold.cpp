@@ -14,7 +14,7 @@ namespace dist {
 Status check_reduction(dist_reduce_op op) noexcept {
   if (op == DIST_REDUCE_SUM || op == DIST_REDUCE_MEAN) return kOk;
   return invalid_argument(
-      "op is %d (%s): from outside values are reduced by SUM or MEAN; the others are collectives, in the "
+      "`op` is %d (%s): from outside values are reduced by SUM or MEAN; the others are collectives, in the "
       "replica function",
       op, op_name(op));
 }

@@ -23,8 +23,8 @@ Status check_parts(std::span<const dist_tensor> tensors, int32_t axis, const Pat
   const dist_tensor& first = tensors[0];
   const int32_t at = axis < 0 ? axis + first.ndim : axis;
   if (at < 0 || at >= first.ndim) {
-    return invalid_argument("%s: axis is %d, and the tensors have %d dimensions: %s", PathText(path).c_str(),
-                            axis, first.ndim,
+    return invalid_argument("%s: `axis` is %d, and the tensors have %d dimensions: %s",
+                            PathText(path).c_str(), axis, first.ndim,
                             first.ndim == 0 ? "scalars cannot be joined" : "use one of theirs");
   }
   std::copy_n(first.shape, first.ndim, shape);

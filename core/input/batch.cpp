@@ -154,7 +154,7 @@ class Builder {
       return fail(
           DIST_UNIMPLEMENTED,
           "element %lld%s is %s, which libdist does not stack: let the source give batches of it, and set "
-          "global_batch_size to 0",
+          "`global_batch_size` to 0",
           number(0), path_.text(), Value::kind_name(column[0]->kind()));
     }
     std::pmr::vector<ValueRef> components(parts_.size(), &memory_);
@@ -210,11 +210,11 @@ class Builder {
 
   Status split_composite(Column column, ValueRef* out) {
     if (column.size() != 1 && is_cuttable_composite(*column[0])) {
-      return fail(
-          DIST_UNIMPLEMENTED,
-          "element %lld%s is %s: batch_sizes would put rows of several such elements together, which libdist "
-          "does not do",
-          number(0), path_.text(), Value::kind_name(column[0]->kind()));
+      return fail(DIST_UNIMPLEMENTED,
+                  "element %lld%s is %s: `batch_sizes` would put rows of several such elements together, "
+                  "which libdist "
+                  "does not do",
+                  number(0), path_.text(), Value::kind_name(column[0]->kind()));
     }
     std::pmr::vector<ValueRef> components(parts_.size(), &memory_);
     for (std::size_t r = 0; r < parts_.size(); ++r) {

@@ -54,7 +54,7 @@ void describe(const Read& read, bool files, bool batches, char* text, std::size_
 
 Status check_coverage(Dataset& dataset, int64_t limit) {
   if (limit < 0) {
-    return invalid_argument("dist_dataset_check_shards(): limit is %lld, but must be 0 or more",
+    return invalid_argument("`dist_dataset_check_shards()`: `limit` is %lld, but must be 0 or more",
                             static_cast<long long>(limit));
   }
   DIST_TRY(dataset.check_process());
@@ -93,7 +93,7 @@ Status check_coverage(Dataset& dataset, int64_t limit) {
     const auto next = at + 1;
     if (next != read.end() && next->example == example.example) {
       return fail(DIST_DATA_LOSS,
-                  "%s is read by worker %d and by worker %d: with this shard_policy workers read the "
+                  "%s is read by worker %d and by worker %d: with this `shard_policy` workers read the "
                   "same elements",
                   what, at->worker, next->worker);
     }

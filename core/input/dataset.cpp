@@ -16,8 +16,8 @@ Status check_one_pipeline(const DatasetOptions& options) noexcept {
   if (options.replication_mode != DIST_INPUT_PER_REPLICA) return kOk;  // divide() checks the others
   return fail(
       DIST_UNIMPLEMENTED,
-      "replication_mode is DIST_INPUT_PER_REPLICA, but one source cannot be read once for each replica; "
-      "dist_dataset_create_from_function() makes a dataset for each");
+      "`replication_mode` is `DIST_INPUT_PER_REPLICA`, but one source cannot be read once for each replica; "
+      "`dist_dataset_create_from_function()` makes a dataset for each");
 }
 
 // Only prefetch and replication_mode may be set; everything else belongs to the datasets that the function creates.
@@ -32,13 +32,13 @@ Status check_function_options(const DatasetOptions& options, bool may_replicate)
                         options.interleave != 0 || options.as_one_process != 0;
   if (batching || sharding) {
     return invalid_argument(
-        "of a dataset that a function makes, only prefetch and replication_mode can be set here: how it is "
+        "of a dataset that a function makes, only prefetch and `replication_mode` can be set here: how it is "
         "batched and sharded is set in the function");
   }
   if (options.replication_mode == DIST_INPUT_PER_REPLICA && !may_replicate) {
     return fail(DIST_UNIMPLEMENTED,
-                "replication_mode is DIST_INPUT_PER_REPLICA, which only a mirrored strategy has: use "
-                "DIST_INPUT_PER_WORKER");
+                "`replication_mode` is `DIST_INPUT_PER_REPLICA`, which only a mirrored strategy has: use "
+                "`DIST_INPUT_PER_WORKER`");
   }
   return kOk;
 }
@@ -48,12 +48,13 @@ Status check_function_options(const DatasetOptions& options, bool may_replicate)
 Status per_replica_batch_size(const InputContext& context, int64_t global_batch_size, int64_t* out) noexcept {
   const int64_t replicas = context.num_replicas_in_sync;
   if (replicas < 1) {
-    return invalid_argument("num_replicas_in_sync is %lld, but must be at least 1",
+    return invalid_argument("`num_replicas_in_sync` is %lld, but must be at least 1",
                             static_cast<long long>(replicas));
   }
   if (global_batch_size % replicas != 0) {
-    return invalid_argument("global_batch_size is %lld, which is not a multiple of the %lld replicas in sync",
-                            static_cast<long long>(global_batch_size), static_cast<long long>(replicas));
+    return invalid_argument(
+        "`global_batch_size` is %lld, which is not a multiple of the %lld replicas in sync",
+        static_cast<long long>(global_batch_size), static_cast<long long>(replicas));
   }
   *out = global_batch_size / replicas;
   return kOk;
@@ -82,7 +83,7 @@ Dataset::~Dataset() = default;
 Status Dataset::set_source(Ref<Source> source) {
   if (of_strategys_workers_ && options_.worker_index != readers_.me) {
     return invalid_argument(
-        "worker_index is set, but num_workers is 0. Set both, or neither to use the workers of the "
+        "`worker_index` is set, but `num_workers` is 0. Set both, or neither to use the workers of the "
         "strategy.");
   }
   DIST_TRY(divide(options_, num_replicas(), sizes_, source->facts(), &division_));
@@ -135,7 +136,7 @@ Status Dataset::create_from_files(Memory& memory, const Readers& readers, std::s
                                   Ref<Dataset>* out) {
   if (names.empty()) return invalid_argument("n is 0, but a dataset needs at least one file");
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == nullptr) return invalid_argument("names[%zu] is NULL; a file must have a name", i);
+    if (names[i] == nullptr) return invalid_argument("`names[%zu]` is `NULL`; a file must have a name", i);
   }
   Ref<HostSource> host = make_counted<HostSource>(memory, strategy, nullptr, fn, names, user_data);
   DIST_TRY(create_from_host(memory, readers, host, options, out));
@@ -144,10 +145,10 @@ Status Dataset::create_from_files(Memory& memory, const Readers& readers, std::s
 }
 
 Status Dataset::of(dist_dataset* handle, const char* call, Dataset** out) noexcept {
-  if (handle == nullptr) return invalid_argument("%s(): dataset is NULL", call);
+  if (handle == nullptr) return invalid_argument("`%s()`: `dataset` is `NULL`", call);
   // Handles of datasets, values and variables are all counted objects, so the type can be checked.
   *out = dynamic_cast<Dataset*>(reinterpret_cast<Counted*>(handle));
-  return *out != nullptr ? kOk : invalid_argument("%s(): the handle is not a dataset", call);
+  return *out != nullptr ? kOk : invalid_argument("`%s()`: the handle is not a dataset", call);
 }
 
 Status DatasetMaker::make(const InputContext& context, Ref<Dataset>* out) const {
@@ -161,11 +162,11 @@ Status DatasetMaker::make(const InputContext& context, Ref<Dataset>* out) const 
     if (failures_on_this_thread() != failures && last_error().code == code) return Status(code);
     return fail(
         code,
-        "the function returned %s for input pipeline %d without a reason. Use dist_fail() to report one",
+        "the function returned %s for input pipeline %d without a reason. Use `dist_fail()` to report one",
         status_name(code), context.input_pipeline_id);
   }
   if (handle == nullptr) {
-    return invalid_argument("the function returned DIST_OK for input pipeline %d, but created no dataset",
+    return invalid_argument("the function returned `DIST_OK` for input pipeline %d, but created no dataset",
                             context.input_pipeline_id);
   }
   if (made == nullptr) {

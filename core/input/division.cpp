@@ -10,7 +10,7 @@ constexpr int32_t kMostWorkers = 65536;
 
 Status check_flag(const char* name, int32_t flag, int32_t least = 0) noexcept {
   if (flag >= least && flag <= 1) return kOk;
-  return invalid_argument("%s is %d, but must be %s", name, flag, least == 0 ? "0 or 1" : "-1, 0 or 1");
+  return invalid_argument("`%s` is %d, but must be %s", name, flag, least == 0 ? "0 or 1" : "-1, 0 or 1");
 }
 
 Status check_numbers(const DatasetOptions& options) noexcept {
@@ -21,14 +21,15 @@ Status check_numbers(const DatasetOptions& options) noexcept {
   DIST_TRY(check_flag("static_shapes", options.static_shapes, -1));
   DIST_TRY(check_flag("as_one_process", options.as_one_process));
   if (options.replication_mode != DIST_INPUT_PER_WORKER && options.replication_mode != DIST_INPUT_PER_REPLICA)
-    return invalid_argument("replication_mode is %d; use one of DIST_INPUT_...", options.replication_mode);
+    return invalid_argument("`replication_mode` is %d; use one of `DIST_INPUT_...`",
+                            options.replication_mode);
   if (options.global_batch_size < 0) {
     return invalid_argument(
-        "global_batch_size is %lld, but must be 1 or more, or 0 if the elements are already batches",
+        "`global_batch_size` is %lld, but must be 1 or more, or 0 if the elements are already batches",
         static_cast<long long>(options.global_batch_size));
   }
   if (options.interleave < 0) {
-    return invalid_argument("interleave is %d, but must be the number of files to read in turn",
+    return invalid_argument("`interleave` is %d, but must be the number of files to read in turn",
                             options.interleave);
   }
   return kOk;
@@ -36,15 +37,15 @@ Status check_numbers(const DatasetOptions& options) noexcept {
 
 Status check_workers(const DatasetOptions& options) noexcept {
   if (options.shard_policy < DIST_SHARD_AUTO || options.shard_policy > DIST_SHARD_OFF) {
-    return invalid_argument("shard_policy is %d; use one of DIST_SHARD_...", options.shard_policy);
+    return invalid_argument("`shard_policy` is %d; use one of `DIST_SHARD_...`", options.shard_policy);
   }
   if (options.num_workers < 0 || options.num_workers > kMostWorkers) {
-    return invalid_argument("num_workers is %d, but must be 1 to %d", options.num_workers, kMostWorkers);
+    return invalid_argument("`num_workers` is %d, but must be 1 to %d", options.num_workers, kMostWorkers);
   }
   const int32_t workers = std::max(options.num_workers, 1);
   const bool known = options.worker_index < workers || options.shard_policy == DIST_SHARD_OFF;
   if (options.worker_index < 0 || !known) {
-    return invalid_argument("worker_index is %d, but for %d worker%s it must be 0 to %d",
+    return invalid_argument("`worker_index` is %d, but for %d worker%s it must be 0 to %d",
                             options.worker_index, workers, workers == 1 ? "" : "s", workers - 1);
   }
   return kOk;
@@ -53,13 +54,13 @@ Status check_workers(const DatasetOptions& options) noexcept {
 Status check_sizes(const DatasetOptions& options) noexcept {
   for (std::size_t i = 0; i < options.batch_sizes.size(); ++i) {
     if (options.batch_sizes[i] >= 0) continue;
-    return invalid_argument("batch_sizes[%zu] is %lld, but must be 0 or more", i,
+    return invalid_argument("`batch_sizes[%zu]` is %lld, but must be 0 or more", i,
                             static_cast<long long>(options.batch_sizes[i]));
   }
   const bool none = std::all_of(options.batch_sizes.begin(), options.batch_sizes.end(),
                                 [](int64_t size) { return size == 0; });
   if (none && !options.batch_sizes.empty()) {
-    return invalid_argument("batch_sizes are all 0: the source would never end");
+    return invalid_argument("`batch_sizes` are all 0: the source would never end");
   }
   return kOk;
 }
@@ -67,13 +68,13 @@ Status check_sizes(const DatasetOptions& options) noexcept {
 Status check_files(const SourceFacts& source, int64_t workers) noexcept {
   if (!source.has_files) {
     return fail(DIST_NOT_FOUND,
-                "shard_policy is DIST_SHARD_FILE, but the source has no files. Create it with "
-                "dist_dataset_create_from_files(), or use DIST_SHARD_DATA.");
+                "`shard_policy` is `DIST_SHARD_FILE`, but the source has no files. Create it with "
+                "`dist_dataset_create_from_files()`, or use `DIST_SHARD_DATA`.");
   }
   if (source.num_files >= static_cast<std::size_t>(workers)) return kOk;
   return invalid_argument(
       "the dataset has %zu file(s), which is too few for %lld workers, because each worker gets whole files. "
-      "Use DIST_SHARD_DATA, which distributes elements, or DIST_SHARD_OFF.",
+      "Use `DIST_SHARD_DATA`, which distributes elements, or `DIST_SHARD_OFF`.",
       source.num_files, static_cast<long long>(workers));
 }
 
@@ -94,8 +95,8 @@ Status divide_as_one_process(const DatasetOptions& options, Division* out) noexc
   if (options.worker_batches != 0 ||
       (options.shard_policy != DIST_SHARD_AUTO && options.shard_policy != DIST_SHARD_DATA)) {
     return invalid_argument(
-        "as_one_process is 1, where replicas get what those of one process would: shard_policy is then "
-        "DIST_SHARD_AUTO or DIST_SHARD_DATA, and worker_batches 0");
+        "`as_one_process` is 1, where replicas get what those of one process would: `shard_policy` is then "
+        "`DIST_SHARD_AUTO` or `DIST_SHARD_DATA`, and `worker_batches` 0");
   }
   const Replicas replicas = replicas_of(options, out->replicas);
   out->pieces = replicas.all;
@@ -115,8 +116,8 @@ Status divide_between_workers(const DatasetOptions& options, int32_t policy, con
   if (policy == DIST_SHARD_DATA) {
     if (out->sizes) {
       return invalid_argument(
-          "batch_sizes and DIST_SHARD_DATA of several workers do not go together: take "
-          "dist_batch_sizes_for_worker()'s and a policy by which each worker reads a source of its own");
+          "`batch_sizes` and `DIST_SHARD_DATA` of several workers do not go together: take "
+          "`dist_batch_sizes_for_worker()`'s and a policy by which each worker reads a source of its own");
     }
     if (cut_for_all) {
       out->pieces = replicas.all;
@@ -173,8 +174,8 @@ Status divide(const DatasetOptions& options, int64_t replicas, const Ref<Sizes>&
   if (options.num_workers > 1) DIST_TRY(divide_between_workers(options, policy, source, &made));
   if (options.shard_hint != 0 && options.shard_policy != DIST_SHARD_HINT) {
     return failed_precondition(
-        "the source wants to be sharded element by element (shard_hint), which only shard_policy "
-        "DIST_SHARD_HINT does");
+        "the source wants to be sharded element by element (`shard_hint`), which only `shard_policy` "
+        "`DIST_SHARD_HINT` does");
   }
   if (made.cut == Division::Cut::kEven && made.pieces == 1 && made.batch == 0)
     made.cut = Division::Cut::kWhole;
@@ -193,13 +194,13 @@ Status batch_sizes_for_worker(int64_t batch, int64_t num_workers, int64_t replic
         static_cast<long long>(num_workers), static_cast<long long>(replicas), kMostWorkers);
   }
   if (worker < 0 || worker >= num_workers) {
-    return invalid_argument("worker is %lld, but the %lld workers are 0 to %lld",
+    return invalid_argument("`worker` is %lld, but the %lld workers are 0 to %lld",
                             static_cast<long long>(worker), static_cast<long long>(num_workers),
                             static_cast<long long>(num_workers - 1));
   }
   const int64_t pieces = num_workers * replicas;
   if (out.size() != static_cast<std::size_t>(pieces)) {
-    return invalid_argument("out_sizes has room for %zu sizes; %lld workers of %lld replicas have %lld",
+    return invalid_argument("`out_sizes` has room for %zu sizes; %lld workers of %lld replicas have %lld",
                             out.size(), static_cast<long long>(num_workers), static_cast<long long>(replicas),
                             static_cast<long long>(pieces));
   }

@@ -219,7 +219,7 @@ Status HostSource::element(std::size_t file, int64_t index, ValueRef* out) {
   if (!has_words) error.code = before;
   if (code == DIST_OK) {
     if (!given) {
-      return invalid_argument("the source returned DIST_OK for element %lld, but set no element",
+      return invalid_argument("the source returned `DIST_OK` for element %lld, but set no element",
                               static_cast<long long>(index));
     }
     *out = std::move(given);
@@ -227,10 +227,10 @@ Status HostSource::element(std::size_t file, int64_t index, ValueRef* out) {
   }
   if (code == DIST_OUT_OF_RANGE) return end_of_source();
   if (!has_words) {
-    return fail(code,
-                "the source returned %s for element %lld%s%s without a reason. Use dist_fail() to report one",
-                status_name(code), static_cast<long long>(index), has_files() ? " of " : "",
-                has_files() ? name(file) : "");
+    return fail(
+        code, "the source returned %s for element %lld%s%s without a reason. Use `dist_fail()` to report one",
+        status_name(code), static_cast<long long>(index), has_files() ? " of " : "",
+        has_files() ? name(file) : "");
   }
   error.code = code;
   return Status(code);

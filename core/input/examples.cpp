@@ -44,7 +44,7 @@ class ExampleCounter {
     if (tensor.ndim != 0) return count(tensor.shape[0]);
     return invalid_argument(
         "element %lld%s is a scalar: an element that is a batch is split along its first "
-        "dimension, and a scalar has none; set global_batch_size to stack elements",
+        "dimension, and a scalar has none; set `global_batch_size` to stack elements",
         index_, path_.text());
   }
 

@@ -42,7 +42,8 @@ Status check_position(const Position& position) noexcept {
   for (const auto& field : fields) {
     if (field.number >= 0 && field.number <= kMost) continue;
     return invalid_argument(
-        "dist_position.%s is %lld, but must be 0 to 2^62, as dist_iterator_position() or a checkpoint gave "
+        "`dist_position.%s` is %lld, but must be 0 to 2^62, as `dist_iterator_position()` or a checkpoint "
+        "gave "
         "it",
         field.name, static_cast<long long>(field.number));
   }

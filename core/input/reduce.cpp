@@ -21,7 +21,7 @@ Status reduce_pass(Dataset& dataset, TakeBatch take, ReducePassFn fn, void* user
     ValueRef next = ValueRef::adopt(reinterpret_cast<Value*>(made));  // released whatever the status
     if (code != DIST_OK) {
       if (failures_on_this_thread() != failures && last_error().code == code) return Status(code);
-      return fail(code, "the reducing function returned %s without a reason. Use dist_fail() to report one",
+      return fail(code, "the reducing function returned %s without a reason. Use `dist_fail()` to report one",
                   status_name(code));
     }
     *state = std::move(next);

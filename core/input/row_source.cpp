@@ -208,14 +208,14 @@ Status RowSource::check_rows_are_batches() const noexcept {
     const dist_tensor tensor = tensors_[i]->tensor();
     if (tensor.ndim == 1) {
       return invalid_argument(
-          "global_batch_size is 0, so that every row is a batch, but the rows of tensors[%zu] are scalars, "
-          "which cannot be split; set global_batch_size to 1 or more",
+          "`global_batch_size` is 0, so that every row is a batch, but the rows of tensors[%zu] are scalars, "
+          "which cannot be split; set `global_batch_size` to 1 or more",
           i);
     }
     const dist_tensor first = tensors_[0]->tensor();
     if (tensor.shape[1] == first.shape[1]) continue;
     return invalid_argument(
-        "global_batch_size is 0, so that every row is a batch, but rows of tensors[%zu] hold %lld examples "
+        "`global_batch_size` is 0, so that every row is a batch, but rows of tensors[%zu] hold %lld examples "
         "and those of tensors[0] %lld",
         i, static_cast<long long>(tensor.shape[1]), static_cast<long long>(first.shape[1]));
   }

@@ -53,7 +53,7 @@ class Pass : public Counted {
 
 // The result of next_batch() at the end.
 inline Status pass_is_over() noexcept {
-  return fail(DIST_OUT_OF_RANGE, "end of the dataset. Call dist_iterator_create() for another pass.");
+  return fail(DIST_OUT_OF_RANGE, "end of the dataset. Call `dist_iterator_create()` for another pass.");
 }
 
 class Source : public Counted {

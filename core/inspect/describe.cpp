@@ -33,7 +33,7 @@ void put_text(TextOut& out, const char* text) {
   out.Put('"');
   while (*text != '\0') {
     char shown[kShownRoom];
-    const std::size_t taken = show_character(text, Breaks::kEscaped, shown);
+    const std::size_t taken = show_character(text, Keep::kNothing, shown);
     if (static_cast<std::size_t>(text - begin) + taken > kMostTextBytes) break;
     if (*text == '"' || *text == '\\') out.Put('\\');
     out.put(shown);

@@ -91,7 +91,7 @@ class Joiner {
   Status check_leaves() const noexcept {
     if (how_.partitions.size() <= 1 || how_.partitions.size() == leaf_) return kOk;
     return invalid_argument(
-        "the results are %zu tensors, and num_results is %zu: give one for all of them, or one for each",
+        "the `results` are %zu tensors, and `num_results` is %zu: give one for all of them, or one for each",
         leaf_, how_.partitions.size());
   }
 
@@ -157,7 +157,8 @@ class Joiner {
     Value::describe(results[0].get(), first, sizeof first);
     Value::describe(results[device].get(), other, sizeof other);
     return invalid_argument(
-        "%s: what the logical devices gave %s: device 0 gave %s, device %zu %s; say in options->results how "
+        "%s: what the logical devices gave %s: device 0 gave %s, device %zu %s; say in `options->results` "
+        "how "
         "they belong together",
         PathText(path).c_str(), how, first, device, other);
   }

@@ -29,7 +29,7 @@ Status check_sharded(const Value& value, const char* call) noexcept {
   if (value.sharding() != nullptr) return kOk;
   char is[256];
   Value::describe(&value, is, sizeof is);
-  return invalid_argument("%s(): value is %s, not a sharded tensor", call, is);
+  return invalid_argument("`%s()`: `value` is %s, not a sharded tensor", call, is);
 }
 
 Partition partition_of(const Value& sharded) noexcept {
@@ -49,13 +49,13 @@ Status find_shard(const Value& sharded, int32_t logical_device, const char* call
                   const Value** out) noexcept {
   const Sharding& sharding = *sharded.sharding();
   if (logical_device < 0 || logical_device >= sharding.num_logical_devices) {
-    return invalid_argument("%s(): there is no logical device %d. A replica has %d.", call, logical_device,
+    return invalid_argument("`%s()`: there is no logical device %d. A replica has %d.", call, logical_device,
                             sharding.num_logical_devices);
   }
   const Value& shard = sharded.shard(logical_device);
   if (shard.is_none()) {
     return fail(DIST_NOT_FOUND,
-                "%s(): the tensor is assigned to logical device %d, so logical device %d has no part of it",
+                "`%s()`: the tensor is assigned to logical device %d, so logical device %d has no part of it",
                 call, sharding.logical_device, logical_device);
   }
   *out = &shard;

@@ -26,14 +26,15 @@ Status check_out(const dist_tensor& loss, const dist_tensor& out) noexcept {
   if (out.ndim == 0 && out.dtype == loss.dtype) return kOk;
   char given[160];
   describe(out, given, sizeof given);
-  return invalid_argument("out is %s, but the loss is one number. Pass a scalar %s.", given,
+  return invalid_argument("`out` is %s, but the loss is one number. Pass a scalar %s.", given,
                           dtype_name(loss.dtype));
 }
 
 Status check_inside(int32_t num_replicas, const char* call) noexcept {
   if (num_replicas != kOutsideReplicas) return kOk;
   return failed_precondition(
-      "%s(): replica is NULL, as in the cross-replica context. Call it inside the replica function, with its "
+      "`%s()`: `replica` is `NULL`, as in the cross-replica context. Call it inside the replica function, "
+      "with its "
       "replica.",
       call);
 }
@@ -69,12 +70,12 @@ Status average_loss(int32_t num_replicas, const dist_tensor& loss, const dist_te
   DIST_TRY(check_loss(loss, "per_example_loss"));
   if (loss.ndim == 0) {
     return invalid_argument(
-        "per_example_loss is a scalar. Pass one loss for each example, as a tensor of one dimension or "
+        "`per_example_loss` is a scalar. Pass one loss for each example, as a tensor of one dimension or "
         "more.");
   }
   if (global_batch_size < 0) {
     return invalid_argument(
-        "global_batch_size is %lld, but must be the number of examples of all replicas together, or 0",
+        "`global_batch_size` is %lld, but must be the number of examples of all replicas together, or 0",
         static_cast<long long>(global_batch_size));
   }
   DIST_TRY(check_out(loss, out));
@@ -83,7 +84,7 @@ Status average_loss(int32_t num_replicas, const dist_tensor& loss, const dist_te
     TensorSize size;
     DIST_TRY(check_tensor(*weights, "sample_weight", &size));
     if (weights->dtype == DIST_COMPLEX64) {
-      return invalid_argument("sample_weight is complex64, but weights must be real numbers");
+      return invalid_argument("`sample_weight` is complex64, but weights must be real numbers");
     }
     DIST_TRY(stretch_weights(*weights, loss.ndim, loss.shape, "a loss", &weight_walk));
   }

@@ -83,7 +83,7 @@ Status check_labels(const dist_tensor& values, const dist_tensor& labels) noexce
   describe(values, given, sizeof given);
   describe(labels, wanted, sizeof wanted);
   return invalid_argument(
-      "values are %s for labels %s; give predictions of the labels' shape, or scores with one dimension "
+      "`values` are %s for labels %s; give predictions of the labels' shape, or scores with one dimension "
       "more, of 2 or more classes",
       given, wanted);
 }
@@ -93,7 +93,7 @@ Status check_labels(const dist_tensor& values, const dist_tensor& labels) noexce
 Status Metric::create(Memory& memory, int32_t num_replicas, dist_metric_kind kind, const char* name,
                       Ref<Metric>* out) {
   const char* const kind_text = kind_name(kind);
-  if (kind_text == nullptr) return invalid_argument("kind is %d; use one of DIST_METRIC_...", kind);
+  if (kind_text == nullptr) return invalid_argument("`kind` is %d; use one of `DIST_METRIC_...`", kind);
   static_assert(std::is_trivially_copyable_v<Sums> && sizeof(Sums) % sizeof(int64_t) == 0);
   Sums nothing;
   const int64_t shape = sizeof nothing / sizeof(int64_t);
@@ -132,9 +132,10 @@ Status Metric::update(LocalReplica replica, const dist_tensor& values, const dis
   DIST_TRY(check(values, "values"));
   const bool accuracy = kind_ == DIST_METRIC_ACCURACY;
   if (accuracy != (labels != nullptr)) {
-    return invalid_argument("metric \"%s\" %s", name(),
-                            accuracy ? "is an accuracy metric. Pass labels to compare the values with."
-                                     : "takes no labels. Pass NULL, or create it with DIST_METRIC_ACCURACY.");
+    return invalid_argument(
+        "metric \"%s\" %s", name(),
+        accuracy ? "is an accuracy metric. Pass labels to compare the values with."
+                 : "takes no labels. Pass `NULL`, or create it with `DIST_METRIC_ACCURACY`."_m);
   }
   if (accuracy) DIST_TRY(check_labels(values, *labels));
   const dist_tensor& elements = accuracy ? *labels : values;

@@ -93,7 +93,7 @@ Status stretch_weights(const dist_tensor& weights, int32_t ndim, const int64_t* 
   describe(weights, given, sizeof given);
   describe(weighted, wanted, sizeof wanted);
   return invalid_argument(
-      "weights are %s for %s of shape %s; give a scalar, or that shape, where dimensions may be 1 or the "
+      "`weights` are %s for %s of shape %s; give a scalar, or that shape, where dimensions may be 1 or the "
       "last one missing",
       given, what, wanted + 3 /* "f32" */);
 }

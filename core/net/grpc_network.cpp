@@ -140,7 +140,7 @@ Status GrpcNetwork::join(int worker, Transport** out) noexcept {
     return failed_precondition(
         "this is a forked child, in which the network has no threads. Create another one in the child.");
   if (worker != me_) {
-    return invalid_argument("worker is %d; this network is worker %d's", worker, me_);
+    return invalid_argument("`worker` is %d; this network is worker %d's", worker, me_);
   }
   if (joined_) return failed_precondition("worker %d has already joined this network", worker);
   auto* const addresses = DIST_ON_STACK(const char*, addresses_.size());

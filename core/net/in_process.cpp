@@ -75,9 +75,9 @@ class InProcessNetwork::Endpoint final : public Transport {
 
 Status InProcessNetwork::create(const dist_allocator& allocator, int num_workers, int64_t credit,
                                 Ref<InProcessNetwork>* out) {
-  if (num_workers < 1) return invalid_argument("num_workers is %d, but must be at least 1", num_workers);
+  if (num_workers < 1) return invalid_argument("`num_workers` is %d, but must be at least 1", num_workers);
   if (credit != 0 && credit < static_cast<int64_t>(kLeastCredit)) {
-    return invalid_argument("credit_bytes is %lld; use %zu or more, or 0", static_cast<long long>(credit),
+    return invalid_argument("`credit_bytes` is %lld; use %zu or more, or 0", static_cast<long long>(credit),
                             kLeastCredit);
   }
   Ref<Memory> memory;
@@ -129,7 +129,8 @@ InProcessNetwork::~InProcessNetwork() {
 
 Status InProcessNetwork::join(int worker, Transport** out) noexcept {
   if (worker < 0 || worker >= num_workers_) {
-    return invalid_argument("worker is %d, but this network's workers are 0 to %d", worker, num_workers_ - 1);
+    return invalid_argument("`worker` is %d, but this network's workers are 0 to %d", worker,
+                            num_workers_ - 1);
   }
   Life absent = Life::kAbsent;
   if (!at(worker).life.compare_exchange_strong(absent, Life::kHere, std::memory_order_seq_cst)) {

@@ -41,15 +41,15 @@ Registry& registry() noexcept {
 // `what` begins the message.
 Status check_functions(const dist_link_functions* functions, const char* what) noexcept {
   if (functions == nullptr || functions->struct_size < kLeastTableBytes) {
-    return invalid_argument("%s has a struct_size of %u, but this libdist needs at least %zu", what,
+    return invalid_argument("%s has a `struct_size` of %u, but this libdist needs at least %zu", what,
                             functions == nullptr ? 0u : functions->struct_size, kLeastTableBytes);
   }
   if (functions->reserved != 0)
-    return invalid_argument("%s: reserved is %d, but must be 0", what, functions->reserved);
+    return invalid_argument("%s: `reserved` is %d, but must be 0", what, functions->reserved);
   if (functions->open == nullptr || functions->close == nullptr || functions->listen == nullptr ||
       functions->connect == nullptr || functions->write == nullptr || functions->read == nullptr ||
       functions->cut == nullptr || functions->destroy == nullptr) {
-    return invalid_argument("%s: a function is NULL", what);
+    return invalid_argument("%s: a function is `NULL`", what);
   }
   if (functions->name == nullptr || !is_link_module_name(functions->name)) {
     return invalid_argument("%s: its name is \"%s\", but must have %s", what,

@@ -21,7 +21,7 @@ Status divided_axis(const Partitioned& what, std::size_t* axis) noexcept {
     if (size < 0) return invalid_argument("a size of the shape is %lld, but must be at least 0", shown(size));
   }
   if (what.axis >= ndim || what.axis < -ndim) {
-    return invalid_argument("axis is %d, and the shape has %lld dimensions", what.axis, shown(ndim));
+    return invalid_argument("`axis` is %d, and the shape has %lld dimensions", what.axis, shown(ndim));
   }
   *axis = static_cast<std::size_t>(what.axis < 0 ? what.axis + ndim : what.axis);
   return kOk;
@@ -34,7 +34,7 @@ void write(const Partitioned& what, std::size_t axis, int64_t parts, int64_t* ou
 }
 
 Status positive(int64_t number, const char* name) noexcept {
-  return number >= 1 ? kOk : invalid_argument("%s is %lld, but must be at least 1", name, shown(number));
+  return number >= 1 ? kOk : invalid_argument("`%s` is %lld, but must be at least 1", name, shown(number));
 }
 
 // The size of all elements in bytes.
@@ -52,7 +52,7 @@ Status bytes_of(const Partitioned& what, int64_t* out) noexcept {
 }
 
 Status check_rows(int64_t num_rows, int64_t num_parts) noexcept {
-  if (num_rows < 0) return invalid_argument("num_rows is %lld, but must be at least 0", shown(num_rows));
+  if (num_rows < 0) return invalid_argument("`num_rows` is %lld, but must be at least 0", shown(num_rows));
   return positive(num_parts, "num_parts");
 }
 
@@ -82,7 +82,7 @@ Status min_size(const Partitioned& what, int64_t min_shard_bytes, int32_t max_sh
 Status max_size(const Partitioned& what, int64_t max_shard_bytes, int32_t max_shards, int64_t* out) noexcept {
   DIST_TRY(positive(what.element_bytes, "element_bytes"));
   DIST_TRY(positive(max_shard_bytes, "max_shard_bytes"));
-  if (max_shards < 0) return invalid_argument("max_shards is %d, but must be at least 0", max_shards);
+  if (max_shards < 0) return invalid_argument("`max_shards` is %d, but must be at least 0", max_shards);
   std::size_t axis = 0;
   DIST_TRY(divided_axis(what, &axis));
   int64_t bytes = 0;
@@ -99,7 +99,7 @@ Status rows_of_part(int64_t num_rows, int64_t num_parts, int64_t part, int64_t* 
                     int64_t* size) noexcept {
   DIST_TRY(check_rows(num_rows, num_parts));
   if (part < 0 || part >= num_parts) {
-    return invalid_argument("part is %lld of %lld parts", shown(part), shown(num_parts));
+    return invalid_argument("`part` is %lld of %lld parts", shown(part), shown(num_parts));
   }
   const int64_t rows = num_rows / num_parts;
   const int64_t larger = num_rows % num_parts;
@@ -112,7 +112,7 @@ Status part_of_row(int64_t num_rows, int64_t num_parts, int64_t row, int64_t* pa
                    int64_t* offset) noexcept {
   DIST_TRY(check_rows(num_rows, num_parts));
   if (row < 0 || row >= num_rows) {
-    return invalid_argument("row is %lld of %lld rows", shown(row), shown(num_rows));
+    return invalid_argument("`row` is %lld of %lld rows", shown(row), shown(num_rows));
   }
   const int64_t rows = num_rows / num_parts;
   const int64_t larger = num_rows % num_parts;

@@ -102,8 +102,8 @@ void Pushes::add(const RemoteVariable::Part& part, int32_t what, int32_t how,
 Status Pushes::assign(const RemoteVariable& variable, int32_t how, Value& value) {
   const char* const name = variable.name.c_str();
   if (how < DIST_ASSIGN || how > DIST_ASSIGN_SUB) {
-    return invalid_argument("variable \"%s\": how is %d; use DIST_ASSIGN, DIST_ASSIGN_ADD or DIST_ASSIGN_SUB",
-                            name, how);
+    return invalid_argument(
+        "variable \"%s\": `how` is %d; use `DIST_ASSIGN`, `DIST_ASSIGN_ADD` or `DIST_ASSIGN_SUB`", name, how);
   }
   if (how != DIST_ASSIGN) DIST_TRY(check_op(DIST_REDUCE_SUM, variable.dtype));
   ValueRef tensor;
@@ -186,7 +186,7 @@ Status Pushes::update(const char* function, std::span<const RemoteVariable* cons
   for (const RemoteVariable* const each : variables) {
     if (lie_alike(*each, *variables[0])) continue;
     return invalid_argument(
-        "variables \"%s\" and \"%s\" do not lie alike: create the second with options.colocate_with = the "
+        "variables \"%s\" and \"%s\" do not lie alike: create the second with options.`colocate_with` = the "
         "first",
         variables[0]->name.c_str(), each->name.c_str());
   }

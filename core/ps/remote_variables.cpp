@@ -220,7 +220,7 @@ Status RemoteVariables::rows(const RemoteVariable& variable, Value& indices, Rem
                              ValueRef* out) {
   const char* const name = variable.name.c_str();
   TensorSize size;
-  if (!indices.has_tensor()) return invalid_argument("variable \"%s\": indices are no tensor", name);
+  if (!indices.has_tensor()) return invalid_argument("variable \"%s\": `indices` are no tensor", name);
   const dist_tensor given = indices.tensor();
   DIST_TRY(check_tensor(given, "indices", &size));
   if (variable.shape.empty() || given.ndim != 1 || (given.dtype != DIST_I32 && given.dtype != DIST_I64) ||

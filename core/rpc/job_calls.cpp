@@ -34,7 +34,7 @@ Status create_job_calls(Memory& memory, const JobCallOptions& options, Ref<GrpcC
 
 Status check_rpc_layer(const char* call, const char* rpc_layer) noexcept {
   if (rpc_layer == nullptr || *rpc_layer == '\0' || std::strcmp(rpc_layer, "grpc") == 0) return kOk;
-  return invalid_argument("%s: rpc_layer is \"%s\", but must be grpc", call, Shown(rpc_layer).c_str());
+  return invalid_argument("`%s()`: `rpc_layer` is \"%s\", but must be grpc", call, Shown(rpc_layer).c_str());
 }
 
 }  // namespace dist

@@ -19,11 +19,11 @@ constexpr char kAddress[] = "the server's address";
 
 Status RpcServer::create(Memory& memory, const RpcServerOptions& options, Ref<RpcServer>* out) {
   if (options.num_threads < 0 || options.num_threads > kMostThreads) {
-    return invalid_argument("num_threads is %d; use 1 to %d, or 0 for %d", options.num_threads, kMostThreads,
-                            kDefaultThreads);
+    return invalid_argument("`num_threads` is %d; use 1 to %d, or 0 for %d", options.num_threads,
+                            kMostThreads, kDefaultThreads);
   }
   if (options.max_queued < 0 || options.max_queued > kMostQueued) {
-    return invalid_argument("max_queued is %d; use 1 to %d, or 0 for %d", options.max_queued, kMostQueued,
+    return invalid_argument("`max_queued` is %d; use 1 to %d, or 0 for %d", options.max_queued, kMostQueued,
                             kDefaultQueued);
   }
   HostAndPort parsed;
@@ -91,7 +91,7 @@ Status RpcServer::start() {
 
 Status RpcServer::stop(const char* call) noexcept {
   if (threads_.inside()) {
-    return failed_precondition("%s: this thread is in one of the server's methods", call);
+    return failed_precondition("`%s()`: this `thread` is in one of the server's methods", call);
   }
   threads_.stop("the server ends");
   calls_ = {};

@@ -42,11 +42,12 @@ Status ReplicaPool::take_threads(const RunLimits& limits, const RunDeadline& dea
   if (group_.cancelled() && !closing_.load(std::memory_order_acquire))
     return cancelled_early(group_.cancel_reason());
   if (!late) return shutting_down();
-  return fail(DIST_DEADLINE_EXCEEDED,
-              "%s(): %d of the budget's %d threads were not available within %s: %d are in use, and %d runs "
-              "and requests wait",
-              limits.call, std::min(ticket_->wants(), state.threads), state.threads,
-              DurationText(deadline.given_ns).text, state.used, state.waiting);
+  return fail(
+      DIST_DEADLINE_EXCEEDED,
+      "`%s()`: %d of the budget's %d threads were not available within %s: %d are in use, and %d runs "
+      "and requests wait",
+      limits.call, std::min(ticket_->wants(), state.threads), state.threads,
+      DurationText(deadline.given_ns).text, state.used, state.waiting);
 }
 
 void ReplicaPool::give_threads_back() noexcept {

@@ -14,7 +14,7 @@ Status Replica::detach() noexcept {
   Current& here = current();
   if (here.replica != this) {
     return failed_precondition(
-        "dist_replica_detach(): this is the thread's default replica, which cannot be detached");
+        "`dist_replica_detach()`: this is the thread's default replica, which cannot be detached");
   }
   function_ = here;
   here = std::exchange(outside_, Current{});
@@ -31,14 +31,14 @@ Status Replica::check_attach() const noexcept {
   const Current& here = current();
   if (here.replica != nullptr) {
     return failed_precondition(
-        "dist_replica_attach(): the calling thread is already in the function of %s %d. Call "
-        "dist_replica_detach() first.",
+        "`dist_replica_attach()`: the calling `thread` is already in the function of %s %d. Call "
+        "`dist_replica_detach()` first.",
         here.replica->name().word(), here.replica->name().number());
   }
   if (here.entered + here.default_entered == 0) return kOk;
   return failed_precondition(
-      "dist_replica_attach(): the calling thread is in a strategy's scope. Leave it first with "
-      "dist_scope_exit().");
+      "`dist_replica_attach()`: the calling `thread` is in a strategy's scope. Leave it first with "
+      "`dist_scope_exit()`.");
 }
 
 Status Replica::attach() noexcept {
@@ -48,7 +48,7 @@ Status Replica::attach() noexcept {
   if (!thread_.compare_exchange_strong(found, this_thread(), std::memory_order_acquire)) {
     if (found == kNobody) return not_here("dist_replica_attach");
     return failed_precondition(
-        "dist_replica_attach(): the function of %s %d runs on another thread. Call dist_replica_detach() "
+        "`dist_replica_attach()`: the function of %s %d runs on another thread. Call `dist_replica_detach()` "
         "there first.",
         name().word(), name().number());
   }

@@ -30,7 +30,7 @@ Status find_team(const Replica& replica, const char* call, DeviceTeam** out) noe
   *out = replica.pool().devices_of(replica.local());
   if (*out != nullptr) return kOk;
   return failed_precondition(
-      "%s(): replicas of this strategy have no logical devices. Use DIST_STRATEGY_MESH.", call);
+      "`%s()`: replicas of this strategy have no logical devices. Use `DIST_STRATEGY_MESH`.", call);
 }
 
 Status find_own_team(const Replica& device, const char* call, DeviceTeam** out) noexcept {
@@ -38,8 +38,8 @@ Status find_own_team(const Replica& device, const char* call, DeviceTeam** out) 
   *out = device.pool().team();
   if (*out != nullptr) return kOk;
   return failed_precondition(
-      "%s() is for logical devices, but this is replica %d. Call it inside the function of "
-      "dist_run_on_devices(), with the handle that it gets.",
+      "`%s()` is for logical devices, but this is replica %d. Call it inside the function of "
+      "`dist_run_on_devices()`, with the handle that it gets.",
       call, device.name().number());
 }
 
@@ -47,7 +47,7 @@ Status complete_result(int32_t num_devices, Partition* out) noexcept {
   static constexpr int64_t kUnknown[DIST_MAX_NDIM] = {-1, -1, -1, -1, -1, -1, -1, -1,
                                                       -1, -1, -1, -1, -1, -1, -1, -1};
   if (out->dimensions.size() > DIST_MAX_NDIM) {
-    return invalid_argument("options->results: a partition has %zu dimensions; it may have at most %d",
+    return invalid_argument("`options->results`: a partition has %zu dimensions; it may have at most %d",
                             out->dimensions.size(), DIST_MAX_NDIM);
   }
   out->shape = {kUnknown, out->dimensions.size()};

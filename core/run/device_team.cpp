@@ -17,7 +17,7 @@ Status DeviceMesh::find(const char* name, const char* call, std::size_t* out_axi
         std::snprintf(known + used, sizeof known - used, "%s\"%s\"", used == 0 ? "" : ", ", each.c_str());
     used = std::min(sizeof known - 1, used + static_cast<std::size_t>(std::max(0, more)));
   }
-  return invalid_argument("%s(): there is no axis \"%.50s\". The axes are %s.", call, name, known);
+  return invalid_argument("`%s()`: there is no axis \"%.50s\". The `axes` are %s.", call, name, known);
 }
 
 int32_t DeviceMesh::step(std::size_t axis) const noexcept {

@@ -89,7 +89,7 @@ Status rebuild(Memory& memory, const Value& like, Results& results, ValueRef* ou
 Status check_axis(const Call& call, const Tensors& leaves) noexcept {
   for (std::size_t t = 0; t < leaves.size(); ++t) {
     if (call.axis >= -leaves[t].ndim && call.axis < leaves[t].ndim) continue;
-    return invalid_argument("axis is %d, and leaf %zu of the value has %d dimensions", call.axis, t,
+    return invalid_argument("`axis` is %d, and leaf %zu of the value has %d dimensions", call.axis, t,
                             leaves[t].ndim);
   }
   return kOk;
@@ -195,7 +195,7 @@ Status give_back(Memory& memory, const Leaves& leaves, Results& results) {
 
 Status exchange_values(Replica& replica, const Member& member, Call call, Value& value, ValueRef* out) {
   if (call.reduces() && (call.op < DIST_REDUCE_SUM || call.op > DIST_REDUCE_USER)) {
-    return invalid_argument("op is %d; use DIST_REDUCE_SUM or another DIST_REDUCE_...", call.op);
+    return invalid_argument("`op` is %d; use `DIST_REDUCE_SUM` or another `DIST_REDUCE_...`", call.op);
   }
   Memory& memory = replica.pool().memory();
   ValueRef own;

@@ -91,7 +91,8 @@ void ReplicaPool::give_up_run(const ErrorRecord& why) noexcept {
 }
 
 Status ReplicaPool::run_is_late() noexcept {
-  char missing[512] = "a thread has not yet returned from dist_replica_leave()";
+  char missing[512];
+  copy_text(missing, "a thread has not yet returned from `dist_replica_leave()`"_m);
   if (open_) list_missing(missing, sizeof missing);
   const Status late = fail(DIST_DEADLINE_EXCEEDED, "the run did not end within %s: %s",
                            DurationText(options_.timeout_ns).text, missing);
@@ -102,16 +103,16 @@ Status ReplicaPool::run_is_late() noexcept {
 Status ReplicaPool::enter(GlobalReplica replica, Replica** out) noexcept {
   if (options_.threads != DIST_THREADS_HOST) {
     return failed_precondition(
-        "this strategy runs replicas on its own threads. Use dist_run(), or create the strategy with "
-        "DIST_THREADS_HOST.");
+        "this strategy runs replicas on its own threads. Use `dist_run()`, or create the strategy with "
+        "`DIST_THREADS_HOST`.");
   }
   const LocalReplica local = options_.replicas.local_of(replica);
   if (local == kNoLocalReplica) {
-    return invalid_argument("replica_id is %d, but this strategy's replicas are %d to %d", number(replica),
+    return invalid_argument("`replica_id` is %d, but this strategy's replicas are %d to %d", number(replica),
                             number(options_.replicas.first()), number(options_.replicas.last()));
   }
   if (current().replica != nullptr) {
-    return failed_precondition("this thread is already replica %d. Call dist_replica_leave() first.",
+    return failed_precondition("this `thread` is already replica %d. Call `dist_replica_leave()` first.",
                                current().replica->name().number());
   }
   Seat& seat = seats_[index(local)];
@@ -223,7 +224,7 @@ Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
   DIST_TRY(replica.check("dist_replica_leave"));
   if (options_.threads != DIST_THREADS_HOST || current().replica != &replica) {
     return failed_precondition(
-        "dist_replica_leave(): %s %d did not enter with dist_replica_enter(). Return from its function "
+        "`dist_replica_leave()`: %s %d did not enter with `dist_replica_enter()`. Return from its function "
         "instead.",
         replica.name().word(), replica.name().number());
   }
@@ -257,7 +258,7 @@ Status ReplicaPool::take_turn_of_host(const char* call) noexcept {
     changed_.advance();
     char missing[512];
     list_missing(missing, sizeof missing);
-    return fail(DIST_DEADLINE_EXCEEDED, "%s(): the run did not end within %s: %s", call,
+    return fail(DIST_DEADLINE_EXCEEDED, "`%s()`: the run did not end within %s: %s", call,
                 DurationText(options_.timeout_ns).text, missing);
   }
   options_.keeper->retain();  // until end_turn(); a shutdown may not wait for the turn
@@ -269,7 +270,7 @@ void ReplicaPool::abandon(Replica& replica) noexcept {
   if (memory_.forked()) return;
   depart(seat(replica),
          failed_precondition(
-             "replica %d's thread ended inside its run. Call dist_replica_leave() before the thread ends.",
+             "replica %d's thread ended inside its run. Call `dist_replica_leave()` before the thread ends.",
              replica.name().number()));
   lock_.lock();
   Counted* const kept = go(seat(replica));

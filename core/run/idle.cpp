@@ -19,7 +19,7 @@ namespace {
 }
 
 Status under_way(const char* call, const char* advice) noexcept {
-  return failed_precondition("%s(): a run is in progress; %s", call, advice);
+  return failed_precondition("`%s()`: a run is in progress; %s", call, advice);
 }
 
 }  // namespace
@@ -43,7 +43,8 @@ Status ReplicaPool::check_idle_locked(const char* call, const char* advice) cons
   char inside[256];
   if (list_inside(run_, inside, sizeof inside) == 0) return kOk;  // they have returned just now
   return failed_precondition(
-      "%s(): a run reached its deadline, but these have not returned from their functions: %s. Wait for them "
+      "`%s()`: a run reached its deadline, but these have not returned from their functions: %s. Wait for "
+      "them "
       "first.",
       call, inside);
 }
@@ -100,7 +101,7 @@ Subgroups::Making ReplicaPool::making() const noexcept {
 Status ReplicaPool::destroy_group(Subgroup* group) noexcept {
   if (options_.team != nullptr) {
     return failed_precondition(
-        "dist_group_destroy(): this group of logical devices is owned by the strategy and ends with it");
+        "`dist_group_destroy()`: this group of logical devices is owned by the strategy and ends with it");
   }
   // In a forked child, the group stays unchanged like its strategy.
   if (memory_.forked()) return kOk;
@@ -111,7 +112,7 @@ Status ReplicaPool::destroy_group(Subgroup* group) noexcept {
   if (!lock_.try_lock()) return under_way(kCall, kAdvice);
   const RunLockHolder holder(lock_);
   if (group->here && group->here->group.held())
-    return failed_precondition("%s(): the group still has works; destroy them first", kCall);
+    return failed_precondition("`%s()`: the group still has works; `destroy` them first", kCall);
   DIST_TRY(check_idle_locked(kCall, kAdvice));
   subgroups_.destroy(group);
   return kOk;

@@ -62,7 +62,7 @@ Status call_function(Replica& replica, Memory& memory, const MergeFunction& func
   if (status == DIST_OK) return kOk;
   *out = ValueRef();
   if (failures_on_this_thread() != before && last_error().code == status) return Status(status);
-  return fail(status, "the merge function returned %s without a reason. Use dist_fail() to report one",
+  return fail(status, "the merge function returned %s without a reason. Use `dist_fail()` to report one",
               status_name(status));
 }
 
@@ -86,11 +86,11 @@ Status meet_and_merge(Replica& replica, Memory& memory, const MergeFunction& fun
                       const MergeArguments& arguments, const char* tag, int64_t timeout_ns, ValueRef* out) {
   const auto [args, kwargs] = arguments;
   if (args != nullptr && !args->is_sequence()) {
-    return invalid_argument("args is %s, but merge_call takes a list or tuple of arguments, or NULL",
+    return invalid_argument("`args` is %s, but merge_call takes a list or tuple of arguments, or `NULL`",
                             Value::kind_name(args->kind()));
   }
   if (kwargs != nullptr && kwargs->kind() != DIST_VALUE_DICT) {
-    return invalid_argument("kwargs is %s, but merge_call takes a dictionary of arguments, or NULL",
+    return invalid_argument("`kwargs` is %s, but merge_call takes a dictionary of arguments, or `NULL`",
                             Value::kind_name(kwargs->kind()));
   }
   Group& group = replica.group();

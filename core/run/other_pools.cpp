@@ -17,7 +17,7 @@ Status ReplicaPool::inner(ReplicaPool** out) {
     if (options_.threads == DIST_THREADS_HOST && options_.num_replicas > 1) {
       return failed_precondition(
           "a run inside a merge function needs library threads, because the replicas' threads wait. A "
-          "strategy with DIST_THREADS_HOST has none.");
+          "strategy with `DIST_THREADS_HOST` has none.");
     }
     if (options_.workers != nullptr) {
       return fail(DIST_UNIMPLEMENTED,

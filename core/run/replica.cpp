@@ -44,12 +44,12 @@ Status in_forked_child() noexcept {
 Status Replica::check_range(int64_t begin, int64_t end, int64_t grain) noexcept {
   int64_t length = 0;
   if (end < begin || __builtin_sub_overflow(end, begin, &length)) {
-    return invalid_argument("dist_replica_parallel_for(): the range %lld to %lld %s",
+    return invalid_argument("`dist_replica_parallel_for()`: the range %lld to %lld %s",
                             static_cast<long long>(begin), static_cast<long long>(end),
                             end < begin ? "ends before it begins" : "has more than 2^63 - 1 indices");
   }
   if (grain < 1) {
-    return invalid_argument("dist_replica_parallel_for(): grain is %lld, but must be 1 or more",
+    return invalid_argument("`dist_replica_parallel_for()`: `grain` is %lld, but must be 1 or more",
                             static_cast<long long>(grain));
   }
   return kOk;
@@ -79,11 +79,11 @@ Status Replica::not_here(const char* call) const noexcept {
   if (pool_.memory().forked()) return in_forked_child();
   const std::uintptr_t thread = thread_.load(std::memory_order_relaxed);
   if (thread == kNobody) {
-    return failed_precondition("%s(): %s %d is not running. Its handle is valid only inside its function.",
+    return failed_precondition("`%s()`: %s %d is not running. Its handle is valid only inside its function.",
                                call, name().word(), name().number());
   }
   if (thread == kDetached) {
-    return failed_precondition("%s(): %s is detached from its thread. Call dist_replica_attach() first.",
+    return failed_precondition("`%s()`: %s is detached from its thread. Call `dist_replica_attach()` first.",
                                call, Name(*this).c_str());
   }
   if (thread != this_thread()) return of_another(call);
@@ -92,7 +92,8 @@ Status Replica::not_here(const char* call) const noexcept {
   if (away_ == Away::kNo) return kOk;
   if (away_ == Away::kOnDevices) return devices_run(call);
   return failed_precondition(
-      "%s() must be called in the replica context, but this thread is inside a merge function, which runs "
+      "`%s()` must be called in the replica context, but this `thread` is inside a merge function, which "
+      "runs "
       "once for all replicas. Use the functions of the strategy here.",
       call);
 }
@@ -104,15 +105,16 @@ bool Replica::is_instance_here() const noexcept {
 
 Status Replica::no_peers(const char* call) const noexcept {
   return failed_precondition(
-      "%s() needs all replicas, but this function was submitted to replica %d only. Use dist_run() to run on "
+      "`%s()` needs all replicas, but this function was submitted to replica %d only. Use `dist_run()` to "
+      "run on "
       "all replicas.",
       call, name().number());
 }
 
 Status Replica::replaced(const char* call) const noexcept {
   return fail(DIST_CANCELLED,
-              "%s(): this request has already completed, because its function did not return in time, and "
-              "replica %d has a new thread (dist_instances_options.stuck_ns). Return from the function.",
+              "`%s()`: this request has already completed, because its function did not return in time, and "
+              "replica %d has a new thread (`dist_instances_options.stuck_ns`). Return from the function.",
               call, name().number());
 }
 
@@ -126,13 +128,13 @@ Status Replica::see(Versions& series, Version** out) const noexcept {
   if (current().replica == this) [[likely]]
     return pool_.see(series, out);
   return failed_precondition(
-      "dist_replica_version(): this is the thread's default replica, which is in no run. Only a run sees a "
+      "`dist_replica_version()`: this is the thread's default replica, which is in no run. Only a run sees a "
       "version.");
 }
 
 Status Replica::devices_run(const char* call) const noexcept {
   return failed_precondition(
-      "%s(): replica %d is inside dist_run_on_devices(). Use the handle that was passed to the logical "
+      "`%s()`: replica %d is inside `dist_run_on_devices()`. Use the handle that was passed to the logical "
       "device's function.",
       call, number(name().replica));
 }
@@ -141,15 +143,16 @@ Status Replica::of_another(const char* call) const noexcept {
   const Replica* const here = current().replica;
   if (here == nullptr) {
     return failed_precondition(
-        "%s(): this is the handle of %s, but the calling thread is not inside a replica's function. Use a "
-        "replica's handle only on the thread that runs its function.",
+        "`%s()`: this is the handle of %s, but the calling `thread` is not inside a replica's function. Use "
+        "a "
+        "replica's handle only on the `thread` that runs its function.",
         call, Name(*this).c_str());
   }
   if (here->is_device() && here->local() == local() && here->pool().owner() == pool_.owner()) {
     return devices_run(call);
   }
   return failed_precondition(
-      "%s(): this is the handle of %s%s, but the calling thread is in the function of %s. Use the handle "
+      "`%s()`: this is the handle of %s%s, but the calling `thread` is in the function of %s. Use the handle "
       "that was passed to this function.",
       call, Name(*this).c_str(), here->pool().owner() == pool_.owner() ? "" : " of another strategy",
       Name(*here).c_str());
@@ -157,8 +160,8 @@ Status Replica::of_another(const char* call) const noexcept {
 
 Status Replica::is_a_part(const char* call) const noexcept {
   return failed_precondition(
-      "%s() is for whole replicas, but this is logical device %d of replica %d. Call it with the replica's "
-      "handle, outside dist_run_on_devices().",
+      "`%s()` is for whole replicas, but this is logical device %d of replica %d. Call it with the replica's "
+      "handle, outside `dist_run_on_devices()`.",
       call, name().logical_device, number(name().replica));
 }
 

@@ -160,9 +160,10 @@ void ReplicaPool::conclude(Seat& seat, Status status, uint64_t failures_before) 
     } else {
       seat.error = ErrorRecord{};
       seat.error.code = status.code();
-      std::snprintf(seat.error.message, sizeof seat.error.message,
-                    "%s %d's function returned %s without a reason. Use dist_fail() to report one",
-                    seat.replica.name().word(), seat.replica.name().number(), status_name(status.code()));
+      (void)write_marked(seat.error.message, sizeof seat.error.message,
+                         "%s %d's function returned %s without a reason. Use `dist_fail()` to report one",
+                         seat.replica.name().word(), seat.replica.name().number(),
+                         status_name(status.code()));
     }
     if (seat.error.culprit.replica == kNoReplica && seat.error.collective == 0 && !seat.error.of_all)
       seat.error.culprit = seat.replica.name();
@@ -326,7 +327,7 @@ class ReplicaPool::Holding {
 // `reason` is NULL if dist_strategy_cancel() gave none.
 Status ReplicaPool::cancelled_early(const char* reason) const noexcept {
   return fail(DIST_CANCELLED, "the %s was cancelled before it started: %s", options_.naming.run(),
-              reason != nullptr ? reason : "dist_strategy_cancel()");
+              reason != nullptr ? reason : "`dist_strategy_cancel()`"_m);
 }
 
 // Tells the other workers that the run has ended here, and how.
@@ -389,8 +390,8 @@ template <bool kCounted>
   DIST_TRY(check_may_wait(limits.call));
   if (options_.threads == DIST_THREADS_HOST) {
     return failed_precondition(
-        "this strategy runs replicas on host threads (DIST_THREADS_HOST). Call dist_replica_enter() and "
-        "dist_replica_leave() on each of them instead of dist_run().");
+        "this strategy runs replicas on host threads (`DIST_THREADS_HOST`). Call `dist_replica_enter()` and "
+        "`dist_replica_leave()` on each of them instead of `dist_run()`.");
   }
   if (limits.cancel != nullptr && limits.cancel->signalled() && options_.workers == nullptr)
     return cancelled_early(limits.cancel->reason());

@@ -101,7 +101,7 @@ Status create_variable(const CrossReplica& context, const VariableHome& home, co
   if (status != DIST_OK) {
     if (failures_on_this_thread() != before && last_error().code == status) return Status(status);
     return fail(status,
-                "the initial value's function returned %s without a reason. Use dist_fail() to report one",
+                "the initial value's function returned %s without a reason. Use `dist_fail()` to report one",
                 status_name(status));
   }
   if (!value || !value->has_tensor()) {

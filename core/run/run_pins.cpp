@@ -29,7 +29,7 @@ Status RunPins::see(uint32_t run, Versions& series, Version** out) noexcept {
   Version* const latest = series.see_latest();
   if (latest == nullptr) {
     return failed_precondition(
-        "dist_replica_version(): no version has been published. Call dist_versions_publish() first.");
+        "`dist_replica_version()`: no version has been published. Call `dist_versions_publish()` first.");
   }
   Pin* const pin = std::exchange(spare_, spare_->next);
   *pin = {first_, latest, run};

@@ -58,7 +58,7 @@ Status read_arguments(Memory& memory, Value* args, const Value* kwargs, ValueRef
     DIST_TRY(Value::create(memory, DIST_VALUE_TUPLE, {&args, 1}, out_args));
   }
   if (kwargs != nullptr && kwargs->kind() != DIST_VALUE_DICT) {
-    return invalid_argument("kwargs is %s, but must be a dictionary of named arguments, or NULL",
+    return invalid_argument("`kwargs` is %s, but must be a dictionary of named arguments, or `NULL`",
                             Value::kind_name(kwargs->kind()));
   }
   return kOk;

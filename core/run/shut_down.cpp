@@ -31,7 +31,7 @@ void add_inside(std::span<char> text, const char* who) noexcept {
 }  // namespace
 
 Status ReplicaPool::shutting_down() const noexcept {
-  return fail(DIST_CANCELLED, "%s() has shut down this strategy. Create a new one.",
+  return fail(DIST_CANCELLED, "`%s()` has shut down this strategy. Create a new one.",
               ender_.load(std::memory_order_relaxed));
 }
 
@@ -53,7 +53,7 @@ void ReplicaPool::close_queue(const char* call) noexcept {
 void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside, const char* call) noexcept {
   refuse_runs(call);
   char reason[64];
-  std::snprintf(reason, sizeof reason, "%s()", call);
+  (void)write_marked(reason, sizeof reason, "`%s()`", call);
   cancel(reason);
   close_queue(call);
   if (Tenant* const tenant = tenant_.load(std::memory_order_acquire); tenant != nullptr) tenant->refuse_all();

@@ -11,11 +11,11 @@ namespace dist {
 Status member_of(Subgroup& subgroup, Replica& replica, const char* tag, int64_t timeout_ns, const char* call,
                  std::optional<Member>* out) noexcept {
   if (&subgroup.pool != &replica.pool()) {
-    return invalid_argument("%s(): options->group belongs to another strategy", call);
+    return invalid_argument("`%s()`: `options->group` belongs to another strategy", call);
   }
   const int rank = subgroup.here ? subgroup.here->group.rank(replica.rank()) : -1;
   if (rank < 0) {
-    return invalid_argument("%s(): replica %d is not a member of options->group", call,
+    return invalid_argument("`%s()`: replica %d is not a member of `options->group`", call,
                             replica.name().number());
   }
   subgroup.pool.groups().open(subgroup, replica.group());
@@ -26,17 +26,17 @@ Status member_of(Subgroup& subgroup, Replica& replica, const char* tag, int64_t 
 Status check_ids(std::span<const int32_t> ids, int num_replicas) noexcept {
   const std::size_t n = ids.size();
   if (n < 1 || n > static_cast<std::size_t>(num_replicas)) {
-    return invalid_argument("dist_group_create(): n is %zu, but must be 1 to %d", n, num_replicas);
+    return invalid_argument("`dist_group_create()`: `n` is %zu, but must be 1 to %d", n, num_replicas);
   }
   for (std::size_t i = 0; i < n; ++i) {
     if (ids[i] < 0 || ids[i] >= num_replicas) {
       return invalid_argument(
-          "dist_group_create(): replica_ids[%zu] is %d, but this strategy's replicas are 0 to %d", i, ids[i],
-          num_replicas - 1);
+          "`dist_group_create()`: `replica_ids[%zu]` is %d, but this strategy's replicas are 0 to %d", i,
+          ids[i], num_replicas - 1);
     }
     if (i != 0 && ids[i] <= ids[i - 1]) {
       return invalid_argument(
-          "dist_group_create(): replica_ids[%zu] is %d, after %d. The ids must be in ascending order.", i,
+          "`dist_group_create()`: `replica_ids[%zu]` is %d, after %d. The ids must be in ascending order.", i,
           ids[i], ids[i - 1]);
     }
   }

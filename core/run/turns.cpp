@@ -35,7 +35,7 @@ Status ReplicaPool::take_turn_of_library(const char* call, int64_t deadline_ns) 
     if (wait == RunLock::Wait::kClosed) return shutting_down();
     if (wait != RunLock::Wait::kLocked) {
       return fail(DIST_DEADLINE_EXCEEDED,
-                  "%s(): a run of this strategy did not end within %s. Read and write variables between "
+                  "`%s()`: a run of this strategy did not end within %s. Read and write variables between "
                   "runs, or in a merge function.",
                   call, DurationText(options_.timeout_ns).text);
     }

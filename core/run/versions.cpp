@@ -106,7 +106,7 @@ Status Versions::still_seen(int64_t number, int64_t timeout_ns) noexcept {
     if (listed == 0) return kOk;
   }
   return fail(DIST_DEADLINE_EXCEEDED,
-              "dist_versions_await(): versions before %lld were not released within %s: %s",
+              "`dist_versions_await()`: versions before %lld were not released within %s: %s",
               static_cast<long long>(number), DurationText(timeout_ns).text, list);
 }
 

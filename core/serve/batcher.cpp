@@ -55,8 +55,8 @@ Status Batcher::destroy(Batcher* batcher) noexcept {
     const std::size_t items = batcher->queue_.num_waiting() + batcher->queue_.num_active();
     if (items != 0) {
       return failed_precondition(
-          "dist_batcher_destroy(): %zu items have not completed. Wait for them, or call "
-          "dist_instances_close().",
+          "`dist_batcher_destroy()`: %zu items have not completed. Wait for them, or call "
+          "`dist_instances_close()`.",
           items);
     }
   }
@@ -79,7 +79,7 @@ Status Batcher::destroy(Batcher* batcher) noexcept {
         if (batcher->out_.load(std::memory_order_acquire) == left) break;
         if (batcher->going_ == 0)
           return failed_precondition(
-              "dist_batcher_destroy(): the batcher still has items; call dist_request_destroy() for them "
+              "`dist_batcher_destroy()`: the batcher still has items; call `dist_request_destroy()` for them "
               "first");
       }
     }
@@ -134,14 +134,14 @@ Status Batcher::try_submit(const Submission& given, const Place& place, Item** o
     return fail(DIST_CANCELLED, "the item was cancelled before it started: %s", given.cancel->reason());
   const int bucket = bucket_of(place.length);
   if (bucket < 0) {
-    return invalid_argument("dist_item_options.length is %lld, but the largest bucket is %lld",
+    return invalid_argument("`dist_item_options.length` is %lld, but the largest bucket is %lld",
                             static_cast<long long>(place.length),
                             static_cast<long long>(options_.buckets.back()));
   }
   if (options_.queue.max_bytes != 0 && place.bytes > options_.queue.max_bytes) {
     return invalid_argument(
-        "dist_item_options.bytes is %lld, but the items of an instance can have at most %lld "
-        "(dist_batcher_options.max_bytes)",
+        "`dist_item_options.bytes` is %lld, but the items of an instance can have at most %lld "
+        "(`dist_batcher_options.max_bytes`)",
         static_cast<long long>(place.bytes), static_cast<long long>(options_.queue.max_bytes));
   }
   DIST_TRY(instances_->need_helpers(given, options_.queue.max_delay_ns > 0));
@@ -166,8 +166,8 @@ Status Batcher::try_submit(const Submission& given, const Place& place, Item** o
       refused = fail(DIST_CANCELLED, "the item was cancelled before it started: %s", given.cancel->reason());
     } else if (!queue_.arrive(*item, now_ns)) {
       refused = fail(DIST_RESOURCE_EXHAUSTED,
-                     "dist_batcher_submit(): %zu items are waiting, which is the limit. Raise "
-                     "dist_batcher_options.max_waiting or retry later.",
+                     "`dist_batcher_submit()`: %zu items are waiting, which is the limit. Raise "
+                     "`dist_batcher_options.max_waiting` or retry later.",
                      queue_.num_waiting());
     } else {
       numbers_.accepted.add(1);
@@ -234,7 +234,7 @@ ErrorRecord Batcher::why_over(const Item& item, dist_status as) const noexcept {
   } else if (item.cancel_asked.load(std::memory_order_relaxed)) {
     const Cancel* const by = item.cancel_object();
     std::snprintf(why.message, sizeof why.message, "the item was cancelled: %.900s",
-                  by != nullptr && by->signalled() ? by->reason() : "dist_request_cancel()");
+                  by != nullptr && by->signalled() ? by->reason() : "`dist_request_cancel()`"_m);
   } else {
     return closing_;
   }
@@ -336,7 +336,7 @@ void Batcher::free_result(void* result) noexcept { free(options_.free_result, re
 // This may be the thread of an instance, for which other callers of libdist wait.
 void Batcher::free(void (*function)(), void* what) noexcept {
   if (function == nullptr) return;
-  const HostCall inside("a dist_batch_free_fn", HostCall::Refuses::kWaits);
+  const HostCall inside("a `dist_batch_free_fn`"_m, HostCall::Refuses::kWaits);
   options_.free(function, what, options_.user_data);
 }
 
@@ -346,11 +346,11 @@ Status Batch::check_here(const char* call) const noexcept {
 }
 
 Status Batch::is_left(const char* call) noexcept {
-  return fail(
-      DIST_CANCELLED,
-      "%s(): the items of this step have already completed, because its function did not return in time, and "
-      "the replica has a new thread (dist_instances_options.stuck_ns). Return from the function.",
-      call);
+  return fail(DIST_CANCELLED,
+              "`%s()`: the items of this step have already completed, because its function did not return in "
+              "time, and "
+              "the replica has a new thread (`dist_instances_options.stuck_ns`). Return from the function.",
+              call);
 }
 
 Status Batcher::check_wanted(const Item& item) noexcept {

@@ -81,23 +81,24 @@ Status Instances::refusal(const char* call) const noexcept {
   switch (phase()) {
     case Phase::kOpen:
       if (queue_.has_instances() || pool_.threads() == DIST_THREADS_HOST || some_begin()) break;
-      return fail(
-          DIST_UNAVAILABLE,
-          "%s(): no instance is left. The threads of all instances ended, and none could create a new state.",
-          call);
+      return fail(DIST_UNAVAILABLE,
+                  "`%s()`: no instance is left. The threads of all instances ended, and none could create a "
+                  "new state.",
+                  call);
     case Phase::kNever:
       return failed_precondition(
-          "%s(): the strategy's instances are not open. Call dist_instances_open() first.", call);
+          "`%s()`: the strategy's instances are not open. Call `dist_instances_open()` first.", call);
     case Phase::kOpening:
-      return fail(DIST_UNAVAILABLE, "%s(): the strategy's instances are being opened. Retry later.", call);
+      return fail(DIST_UNAVAILABLE, "`%s()`: the strategy's instances are being opened. Retry later.", call);
     case Phase::kClosing:
     case Phase::kEnding:
-      return fail(DIST_UNAVAILABLE, "%s(): the strategy's instances are closing and accept no new requests",
+      return fail(DIST_UNAVAILABLE, "`%s()`: the strategy's instances are closing and accept no new requests",
                   call);
     case Phase::kClosed:
-      return fail(DIST_UNAVAILABLE,
-                  "%s(): the strategy's instances are closed. Call dist_instances_open() to open them again.",
-                  call);
+      return fail(
+          DIST_UNAVAILABLE,
+          "`%s()`: the strategy's instances are closed. Call `dist_instances_open()` to open them again.",
+          call);
   }
   return kOk;
 }
@@ -146,8 +147,8 @@ Status Instances::start_helpers(const Submission& given, bool clock) noexcept {
     if (given.done != nullptr) DIST_TRY(helpers_.need_teller());
   } else if (given.done != nullptr) {
     return failed_precondition(
-        "`done` needs a libdist thread, but a strategy with DIST_THREADS_HOST has none. Set "
-        "dist_instances_options.helper_threads, or use completions.");
+        "`done` needs a libdist thread, but a strategy with `DIST_THREADS_HOST` has none. Set "
+        "`dist_instances_options.helper_threads`, or use completions.");
   }
   return kOk;
 }
@@ -220,8 +221,8 @@ Status Instances::submit(const Submission& given, Request** out) {
   }
   if (refused.ok()) {
     refused = fail(DIST_RESOURCE_EXHAUSTED,
-                   "dist_submit(): %zu requests are queued, which is the limit. Raise "
-                   "dist_instances_options.max_queued or retry later.",
+                   "`dist_submit()`: %zu requests are queued, which is the limit. Raise "
+                   "`dist_instances_options.max_queued` or retry later.",
                    queue_.most());
   }
   request->drop();
@@ -343,7 +344,7 @@ ErrorRecord Instances::overdue_in_queue(const Request& request) const noexcept {
   std::snprintf(why.message, sizeof why.message,
                 "the request's deadline of %s was over before an instance was free",
                 DurationText(request.timeout_ns()).text);
-  copy_text(why.hint, "Send fewer requests, use more replicas, or give a longer timeout_ns.");
+  copy_text(why.hint, "Send fewer requests, use more replicas, or give a longer `timeout_ns`."_m);
   return why;
 }
 
@@ -376,7 +377,7 @@ void Instances::cancel(Request& request) noexcept {
     if (!request.queued) {
       for (Seat& each : seats_) {
         if (each.current != &request) continue;
-        each.pool->pool().cancel("dist_request_cancel()");
+        each.pool->pool().cancel("`dist_request_cancel()`"_m);
         watch_told(each);
       }
       return;
@@ -384,7 +385,7 @@ void Instances::cancel(Request& request) noexcept {
     withdraw(request);
   }
   ErrorRecord why = record_of(DIST_CANCELLED);
-  copy_text(why.message, "the request was cancelled before it started: dist_request_cancel()");
+  copy_text(why.message, "the request was cancelled before it started: `dist_request_cancel()`"_m);
   end_unbegun(request, why);
 }
 
@@ -406,7 +407,7 @@ void Instances::end_queued(const ErrorRecord& why) noexcept {
 
 void Instances::cancel(const char* reason) noexcept {
   const std::lock_guard lock(mutex_);
-  copy_text(all_cancelled_, reason == nullptr ? "dist_strategy_cancel()" : reason);
+  copy_text(all_cancelled_, reason == nullptr ? "`dist_strategy_cancel()`"_m : reason);
   for (Seat& each : seats_) {
     if (each.current == nullptr) continue;
     each.current->cancelled_with_all = true;
@@ -420,7 +421,7 @@ Status Instances::check_wait(const char* call) const noexcept {
   const Replica* const here = current().replica;
   if (here == nullptr || here->pool().owner() != pool_.owner()) return kOk;
   return failed_precondition(
-      "%s(): this thread is in the function of replica %d of the same strategy, so the call may wait for "
+      "`%s()`: this `thread` is in the function of replica %d of the same strategy, so the call may wait for "
       "itself. Call it outside the replicas, or use completions, which do not block.",
       call, here->name().number());
 }
@@ -474,7 +475,7 @@ Status Instances::take_all(const Asking& asking) noexcept {
     return fail(DIST_CANCELLED, "the run was cancelled before it started: %s", asking.cancel->reason());
   char inside[256];
   const int count = list_inside(inside);
-  return fail(DIST_DEADLINE_EXCEEDED, "%s(): the replicas did not become idle within %s%s%s", asking.call,
+  return fail(DIST_DEADLINE_EXCEEDED, "`%s()`: the replicas did not become idle within %s%s%s", asking.call,
               DurationText(asking.timeout_ns).text, count == 0 ? "" : "; requests run on ", inside);
 }
 

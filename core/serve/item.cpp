@@ -46,7 +46,8 @@ void Item::end_with(dist_status status) noexcept {
   if (why == nullptr) return;
   *why = last_error();
   if (why->code == status) return;
-  (void)dist::fail(status, "the step ended the item with %s, without a reason. Use dist_fail() to report one",
+  (void)dist::fail(status,
+                   "the step ended the item with %s, without a reason. Use `dist_fail()` to report one",
                    status_name(status));
   *why = last_error();
 }
@@ -82,7 +83,7 @@ void Item::finish(Status status, const ErrorRecord* reason, Endings& by) noexcep
   let_go();
 }
 
-void Item::cancel() noexcept { batcher_.cancel(*this, "dist_request_cancel()", false); }
+void Item::cancel() noexcept { batcher_.cancel(*this, "`dist_request_cancel()`"_m, false); }
 
 void Item::cancelled(const char* reason) noexcept { batcher_.cancel(*this, reason, true); }
 

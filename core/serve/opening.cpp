@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kReturnGraceNs = 50'000'000;
 
 Status changed_elsewhere(const char* call) noexcept {
-  return failed_precondition("%s(): another thread is opening or closing the instances", call);
+  return failed_precondition("`%s()`: another thread is opening or closing the instances", call);
 }
 
 }  // namespace
@@ -64,25 +64,26 @@ void Instances::enter(Phase phase) noexcept {
 
 Status Instances::check_threads(const char* call) const noexcept {
   if (pool_.workers() != nullptr)
-    return fail(DIST_UNIMPLEMENTED, "%s(): strategies with several workers do not support instances", call);
+    return fail(DIST_UNIMPLEMENTED, "`%s()`: strategies with several workers do not support instances", call);
   if (pool_.threads() != DIST_THREADS_CALLER) return kOk;
   return failed_precondition(
-      "%s(): replica 0 of this strategy runs on the thread that calls dist_run(), so it has no thread "
-      "between runs. Create the strategy with dist_strategy_options.threads = DIST_THREADS_LIBRARY, or with "
-      "DIST_THREADS_HOST and call dist_serve().",
+      "`%s()`: replica 0 of this strategy runs on the `thread` that calls `dist_run()`, so it has no thread "
+      "between runs. Create the strategy with `dist_strategy_options.threads` = `DIST_THREADS_LIBRARY`, or "
+      "with "
+      "`DIST_THREADS_HOST` and call `dist_serve()`.",
       call);
 }
 
 Status Instances::check_watch() noexcept {
   if (pool_.threads() == DIST_THREADS_HOST) {
     return fail(DIST_UNIMPLEMENTED,
-                "dist_instances_open(): stuck_ns needs library threads, but the strategy has "
-                "DIST_THREADS_HOST. Leave it at 0.");
+                "`dist_instances_open()`: `stuck_ns` needs library threads, but the strategy has "
+                "`DIST_THREADS_HOST`. Leave it at 0.");
   }
   if (pool_.devices_of(LocalReplica{0}) != nullptr) {
-    return fail(
-        DIST_UNIMPLEMENTED,
-        "dist_instances_open(): stuck_ns is not supported for replicas with logical devices. Leave it at 0.");
+    return fail(DIST_UNIMPLEMENTED,
+                "`dist_instances_open()`: `stuck_ns` is not supported for replicas with logical devices. "
+                "Leave it at 0.");
   }
   return helpers_.need_clock();
 }
@@ -106,7 +107,7 @@ Status Instances::open(const Options& options) {
   const Phase now = phase();
   if (now != Phase::kNever && now != Phase::kClosed)
     return failed_precondition(
-        "dist_instances_open(): the instances are already open. Call dist_instances_close() first.");
+        "`dist_instances_open()`: the instances are already open. Call `dist_instances_close()` first.");
   return open_with(options);
 }
 
@@ -167,15 +168,16 @@ Status Instances::check_all_out() noexcept {
   char inside[256];
   (void)list_inside(inside);
   return failed_precondition(
-      "dist_instances_open(): functions have not returned since the instances were closed: %s. Call "
-      "dist_instances_close() to wait for them.",
+      "`dist_instances_open()`: functions have not returned since the instances were closed: %s. Call "
+      "`dist_instances_close()` to wait for them.",
       inside);
 }
 
 Status Instances::check_teller(const char* call) const noexcept {
   if (!helpers_.telling()) return kOk;
   return failed_precondition(
-      "%s(): this thread is inside a dist_done_fn, which other requests wait for. Call it on another thread.",
+      "`%s()`: this `thread` is inside a `dist_done_fn`, which other requests wait for. Call it on another "
+      "thread.",
       call);
 }
 
@@ -228,7 +230,7 @@ Status Instances::close(int64_t timeout_ns) noexcept {
     char late[256];
     (void)list_inside(late);
     return fail(DIST_DEADLINE_EXCEEDED,
-                "dist_instances_close(): these functions did not return within %s: %s",
+                "`dist_instances_close()`: these functions did not return within %s: %s",
                 DurationText(timeout_ns).text, late);
   }
   enter(Phase::kClosing);
@@ -236,12 +238,12 @@ Status Instances::close(int64_t timeout_ns) noexcept {
   Status closed = kOk;
   if (!wait_until(deadline_ns, none_left)) {
     const std::size_t cut = undelivered();
-    end_all("dist_instances_close()");
+    end_all("`dist_instances_close()`"_m);
     const bool all_out = wait_until(deadline_after(host_.now_ns(), kReturnGraceNs), none_left);
     char inside[256] = "";
     if (!all_out) (void)list_inside(inside);
     closed = fail(DIST_DEADLINE_EXCEEDED,
-                  "dist_instances_close(): %zu request%s did not complete within %s and %s cancelled%s%s",
+                  "`dist_instances_close()`: %zu request%s did not complete within %s and %s cancelled%s%s",
                   cut, cut == 1 ? "" : "s", DurationText(timeout_ns).text, cut == 1 ? "was" : "were",
                   inside[0] == '\0' ? "" : "; still inside their functions: ", inside);
   }
@@ -293,28 +295,28 @@ Status Instances::end_idle(const char* call) noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (some_under_way())
-      return failed_precondition("%s(): some requests have not completed. Call dist_instances_close() first.",
-                                 call);
+      return failed_precondition(
+          "`%s()`: some requests have not completed. Call `dist_instances_close()` first.", call);
   }
   // A thread that has just completed a request is about to release it.
   while (undelivered() != 0) {
     if (helpers_.has_untold())
-      return failed_precondition("%s(): a dist_done_fn has not returned. Call dist_instances_close() first.",
-                                 call);
+      return failed_precondition(
+          "`%s()`: a `dist_done_fn` has not returned. Call `dist_instances_close()` first.", call);
     yield_this_thread();
   }
   {
     if (batcher(0))
-      return failed_precondition("%s(): the strategy still has batchers. Call dist_batcher_destroy() first.",
-                                 call);
+      return failed_precondition(
+          "`%s()`: the strategy still has batchers. Call `dist_batcher_destroy()` first.", call);
     const std::lock_guard lock(mutex_);
     if (out_ != 0)
       return failed_precondition(
-          "%s(): the strategy still has requests; call dist_request_destroy() for them first", call);
+          "`%s()`: the strategy still has requests; call `dist_request_destroy()` for them first", call);
     for (int rank = 0; rank < num_instances(); ++rank) {
       if (pool_.threads() == DIST_THREADS_HOST && seat(rank).attended)
         return failed_precondition(
-            "%s(): a thread is serving as replica %d. Call dist_instances_close() first.", call,
+            "`%s()`: a thread is serving as replica %d. Call `dist_instances_close()` first.", call,
             pool_.name_of(rank));
     }
     if (phase() == Phase::kOpen) phase_.store(Phase::kClosing, std::memory_order_seq_cst);
@@ -337,7 +339,7 @@ void Instances::shut_down(const char* call, int64_t deadline_ns) noexcept {
   // A thread that opens or closes the instances notices this soon, but a callback that creates a state may
   // not.
   char reason[64];
-  std::snprintf(reason, sizeof reason, "%s()", call);
+  (void)write_marked(reason, sizeof reason, "`%s()`", call);
   end_all(reason);
   (void)wait_until(deadline_ns, [&] { return count_undelivered() == 0; });
   const std::lock_guard changing(changing_);

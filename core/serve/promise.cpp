@@ -104,7 +104,7 @@ Status Promise::result() const noexcept {
 
 Status Promise::take(int64_t, void**) noexcept {
   return failed_precondition(
-      "dist_request_take(): this request has no partial results. Only items of batches have them.");
+      "`dist_request_take()`: this request has no partial results. Only items of batches have them.");
 }
 
 Status Promise::test(bool* out_ended) noexcept {
@@ -123,7 +123,7 @@ Status Promise::wait_any(RequestHandle* const* works, std::size_t n, int64_t tim
   for (std::size_t i = 0; i < n; ++i) {
     if (&works[i]->promise().home_ == &home_) continue;
     return invalid_argument(
-        "dist_request_wait_any(): requests[0] and requests[%zu] belong to different strategies", i);
+        "`dist_request_wait_any()`: requests[0] and requests[%zu] belong to different strategies", i);
   }
   std::size_t at = n;
   // seq_cst: see Instances::one_ended().
@@ -134,7 +134,7 @@ Status Promise::wait_any(RequestHandle* const* works, std::size_t n, int64_t tim
   };
   const char* const call = n == 1 ? "dist_request_wait" : "dist_request_wait_any";
   if (timeout_ns == 0 && !done())
-    return fail(DIST_DEADLINE_EXCEEDED, "%s(): the request has not completed. It continues to run.", call);
+    return fail(DIST_DEADLINE_EXCEEDED, "`%s()`: the request has not completed. It continues to run.", call);
   // Promises of a destroyed strategy have completed.
   std::optional<BudgetStay> stay;
   if (!done()) {
@@ -151,7 +151,7 @@ Status Promise::wait_any(RequestHandle* const* works, std::size_t n, int64_t tim
     const int64_t left = home_.help_and_left(end_ns);
     if (end_ns != 0 && host.now_ns() >= end_ns) {
       return fail(DIST_DEADLINE_EXCEEDED,
-                  "%s(): the request did not complete within %s. It continues to run.", call,
+                  "`%s()`: the request did not complete within %s. It continues to run.", call,
                   DurationText(timeout_ns).text);
     }
     if (left == 0) continue;

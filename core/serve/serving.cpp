@@ -286,7 +286,8 @@ dist_status Instances::call_request(Replica& replica, const Body& self) {
 }
 
 void Instances::cancel_late(const Request& request, ReplicaPool& pool) noexcept {
-  char reason[kReasonBytes] = "dist_request_cancel()";
+  char reason[kReasonBytes];
+  copy_text(reason, "`dist_request_cancel()`"_m);
   {
     const std::lock_guard lock(mutex_);
     if (request.cancelled_with_all) copy_text(reason, all_cancelled_);
@@ -394,16 +395,16 @@ Status Instances::serve_here(GlobalReplica replica) {
   if (const Replica* const here = current().replica;
       here != nullptr && here->pool().owner() == pool_.owner()) {
     return failed_precondition(
-        "dist_serve(): this thread is already replica %d. Call dist_replica_leave() first.",
+        "`dist_serve()`: this `thread` is already replica %d. Call `dist_replica_leave()` first.",
         here->name().number());
   }
   if (pool_.threads() != DIST_THREADS_HOST) {
     return failed_precondition(
-        "dist_serve(): the strategy serves on its own threads. Only call dist_submit().");
+        "`dist_serve()`: the strategy serves on its own threads. Only call `dist_submit()`.");
   }
   const LocalReplica local = pool_.replicas().local_of(replica);
   if (local == kNoLocalReplica) {
-    return invalid_argument("dist_serve(): replica_id is %d, but this strategy's replicas are %d to %d",
+    return invalid_argument("`dist_serve()`: `replica_id` is %d, but this strategy's replicas are %d to %d",
                             number(replica), number(pool_.replicas().first()),
                             number(pool_.replicas().last()));
   }
@@ -413,10 +414,10 @@ Status Instances::serve_here(GlobalReplica replica) {
   {
     const std::lock_guard lock(mutex_);
     if (at.attended)
-      return failed_precondition("dist_serve(): another thread is already serving as replica %d",
+      return failed_precondition("`dist_serve()`: another thread is already serving as replica %d",
                                  number(replica));
     if (const Phase now = phase(); now != Phase::kOpen && now != Phase::kOpening)
-      return fail(DIST_UNAVAILABLE, "dist_serve(): the strategy's instances are closed");
+      return fail(DIST_UNAVAILABLE, "`dist_serve()`: the strategy's instances are closed");
     at.attended = true;
     at.failure = DIST_OK;
   }

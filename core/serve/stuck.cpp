@@ -136,8 +136,8 @@ ErrorRecord Instances::why_stuck(int rank, Request& running) const noexcept {
                 "%s, and %s later its function had not returned on replica %d, which got another thread",
                 what, DurationText(options_.stuck_ns).text, pool_.name_of(rank));
   why.culprit.replica = GlobalReplica{pool_.name_of(rank)};
-  copy_text(why.expected, is_step ? "a step that takes less than dist_instances_options.stuck_ns"
-                                  : "a function that returns when dist_replica_check() says so");
+  copy_text(why.expected, is_step ? "a step that takes less than `dist_instances_options.stuck_ns`"_m
+                                  : "a function that returns when `dist_replica_check()` says so"_m);
   copy_text(why.received, "still inside its function");
   copy_text(why.hint,
             "Find out what the function waits for. It keeps its thread and its resources until it returns.");

@@ -28,8 +28,8 @@ class ServeMetrics : private Exposition {
     const Instances::Counts now = instances_.counts();
     single("dist_requests_queued", "gauge", "Requests that no instance has begun.", now.queued);
     single("dist_requests_running", "gauge", "Requests whose functions run.", now.running);
-    single("dist_requests_accepted_total", "counter", "Requests that dist_submit() accepted.", now.accepted);
-    family("dist_requests_refused_total", "counter", "Requests that dist_submit() refused, and why.");
+    single("dist_requests_accepted_total", "counter", "Requests that were accepted.", now.accepted);
+    family("dist_requests_refused_total", "counter", "Requests that were refused, and why.");
     for (int i = 0; i < kRefusals; ++i)
       one("dist_requests_refused_total", "reason", kRefusalNames[i], now.refused[i]);
     family("dist_requests_ended_total", "counter", "Requests that have ended, and how.");
@@ -38,12 +38,12 @@ class ServeMetrics : private Exposition {
     single("dist_instances_replaced_total", "counter",
            "Threads that took the place of one whose function was stuck.", now.replaced);
     single("dist_instances_stuck", "gauge", "Stuck functions that have not returned since.", now.stuck);
-    histogram("dist_request_queue_seconds", "Time from dist_submit() until an instance began the request.",
+    histogram("dist_request_queue_seconds", "Time from submission until an instance began the request.",
               &RequestNumbers::queued);
     histogram("dist_request_compute_seconds", "Time inside the request's function.",
               &RequestNumbers::computed);
-    histogram("dist_request_wait_seconds",
-              "Time from dist_submit() until the request's function had returned.", &RequestNumbers::waited);
+    histogram("dist_request_wait_seconds", "Time from submission until the request's function had returned.",
+              &RequestNumbers::waited);
   }
 
   void write_items() {
@@ -52,17 +52,15 @@ class ServeMetrics : private Exposition {
           [](Batcher& of) { return count(of).waiting; });
     items("dist_items_active", "gauge", "Items that instances have.",
           [](Batcher& of) { return count(of).active; });
-    items("dist_items_accepted_total", "counter", "Items that dist_batcher_submit() accepted.",
+    items("dist_items_accepted_total", "counter", "Items that were accepted.",
           [](Batcher& of) { return of.numbers().accepted.get(); });
-    items("dist_items_refused_total", "counter", "Items that dist_batcher_submit() refused, and why.",
-          "reason", kRefusalNames,
+    items("dist_items_refused_total", "counter", "Items that were refused, and why.", "reason", kRefusalNames,
           [](Batcher& of, int i) { return of.numbers().refused[i].load(std::memory_order_relaxed); });
     items("dist_items_ended_total", "counter", "Items that have ended, and how.", "end", kEndNames,
           [](Batcher& of, int i) { return of.numbers().ended[i].get(); });
-    histogram("dist_item_queue_seconds", "Time from dist_batcher_submit() until a step had the item.",
+    histogram("dist_item_queue_seconds", "Time from submission until a step had the item.",
               &ItemNumbers::queued);
-    histogram("dist_item_wait_seconds", "Time from dist_batcher_submit() until the item's end.",
-              &ItemNumbers::waited);
+    histogram("dist_item_wait_seconds", "Time from submission until the item's end.", &ItemNumbers::waited);
     histogram("dist_batch_compute_seconds", "Time inside the step's function.", &ItemNumbers::computed);
     family("dist_batch_items", "histogram", "Items of a step.");
     for_each_batcher([&](Batcher& of) { sizes("dist_batch_items", of); });

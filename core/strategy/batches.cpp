@@ -28,8 +28,8 @@ Status next_step(Iterator& iterator, Steps& steps, const Iterator::Interrupt& in
   if (!known.ok()) return fail(why);
   if (any.unknown >= 0) {
     return failed_precondition(
-        "%s(): worker %d has no more data, and its source had no element to derive an empty batch from", call,
-        any.unknown);
+        "`%s()`: worker %d has no more data, and its source had no element to derive an empty batch from",
+        call, any.unknown);
   }
   if (there) return iterator.next(interrupt, call, filled_up, out);
   *out = std::move(empty);
@@ -61,8 +61,9 @@ Status check_may_pass(const Dataset& dataset, const char* call) noexcept {
   if (here.replica == nullptr || here.merging || for_one) [[likely]]
     return kOk;
   return failed_precondition(
-      "%s() of a dataset for %d replicas%s must be called in the cross-replica context, but this thread is "
-      "inside replica %d's function. Take the batch outside, and pass it to dist_run_values().",
+      "`%s()` of a dataset for %d replicas%s must be called in the cross-replica context, but this `thread` "
+      "is "
+      "inside replica %d's function. Take the batch outside, and pass it to `dist_run_values()`.",
       call, dataset.num_replicas(), dataset.steps() != nullptr ? " of one of several workers" : "",
       here.replica->name().number());
 }

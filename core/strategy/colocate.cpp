@@ -14,8 +14,8 @@ Status check_here(const Strategy& strategy, const char* call) {
   DIST_TRY(current_strategy(&here));
   if (here == &strategy) return kOk;
   return failed_precondition(
-      "%s(): this thread is outside the strategy's scope. Call it between dist_scope_enter() and "
-      "dist_scope_exit(), or inside the strategy's run.",
+      "`%s()`: this `thread` is outside the strategy's scope. Call it between `dist_scope_enter()` and "
+      "`dist_scope_exit()`, or inside the strategy's run.",
       call);
 }
 
@@ -27,7 +27,7 @@ Status check_with(Strategy& strategy, const Value& with) {
   char is[160];
   Value::describe(&with, is, sizeof is);
   return invalid_argument(
-      "dist_colocate_enter(): %s is no variable of this strategy%s; variables can be placed with one that "
+      "`dist_colocate_enter()`: %s is no variable of this strategy%s; variables can be placed with one that "
       "the strategy made",
       is, own ? " but a copy of one" : "");
 }
@@ -44,7 +44,7 @@ Status enter_colocation(Strategy& strategy, const Value& with) {
 Status exit_colocation(Strategy& strategy) {
   DIST_TRY(check_here(strategy, "dist_colocate_exit"));
   if (entered == 0)
-    return failed_precondition("dist_colocate_exit(): this thread is not inside dist_colocate_enter()");
+    return failed_precondition("`dist_colocate_exit()`: this `thread` is not inside `dist_colocate_enter()`");
   --entered;
   return kOk;
 }
@@ -52,7 +52,7 @@ Status exit_colocation(Strategy& strategy) {
 Status created_by(const Strategy& strategy, const Value& variable, bool* out) noexcept {
   const Variable* const made = variable.container();
   if (made == nullptr) {
-    return invalid_argument("dist_variable_created_in_scope(): %s is neither a variable nor a copy of one",
+    return invalid_argument("`dist_variable_created_in_scope()`: %s is neither a variable nor a copy of one",
                             Value::kind_name(variable.kind()));
   }
   *out = &made->memory() == &strategy.memory();
@@ -67,7 +67,7 @@ Status device_of(const Strategy& strategy, const Variable& variable, int32_t cop
         variable.name());
   }
   if (copy < 0 || copy >= variable.num_copies()) {
-    return invalid_argument("copy is %d, but variable \"%s\" has copies 0 to %d", copy, variable.name(),
+    return invalid_argument("`copy` is %d, but variable \"%s\" has copies 0 to %d", copy, variable.name(),
                             variable.num_copies() - 1);
   }
   static const DeviceName only;  // the default strategy has no device names

@@ -14,14 +14,14 @@ Status Devices::set(int32_t kind, std::span<const char* const> names, int32_t nu
   central_ = kind == DIST_STRATEGY_CENTRAL_STORAGE;
   if (!central_ && parameter != nullptr) {
     return invalid_argument(
-        "parameter_device is \"%s\", but only central storage keeps its variables on a device of their "
+        "`parameter_device` is \"%s\", but only central storage keeps its variables on a device of their "
         "own",
         Shown(parameter).c_str());
   }
   if (kind == DIST_STRATEGY_DEFAULT) {
     if (names.empty()) return kOk;
     return invalid_argument(
-        "devices is set, but the default strategy has no devices. Use DIST_STRATEGY_ONE_DEVICE.");
+        "devices is set, but the default strategy has no devices. Use `DIST_STRATEGY_ONE_DEVICE`.");
   }
   workers_.reserve(static_cast<std::size_t>(num_replicas));
   if (parameter != nullptr) DIST_TRY(DeviceName::parse(parameter, "parameter_device", &parameter_));
@@ -52,10 +52,10 @@ void Devices::belong_to(const char* job, int32_t task) noexcept {
 Status Devices::name(std::span<const DeviceName> devices, int32_t index, const char* what,
                      const char** out) noexcept {
   if (devices.empty()) {
-    return failed_precondition("the default strategy names no devices: use DIST_STRATEGY_ONE_DEVICE");
+    return failed_precondition("the default strategy names no devices: use `DIST_STRATEGY_ONE_DEVICE`");
   }
   if (index < 0 || static_cast<std::size_t>(index) >= devices.size()) {
-    return invalid_argument("%s is %d, but the strategy has devices 0 to %zu", what, index,
+    return invalid_argument("`%s` is %d, but the strategy has devices 0 to %zu", what, index,
                             devices.size() - 1);
   }
   *out = devices[static_cast<std::size_t>(index)].c_str();

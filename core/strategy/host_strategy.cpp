@@ -13,17 +13,17 @@ Status HostLayout::ask_copies(const HostStrategy& host, int32_t num_replicas, St
   for (int32_t r = 0; r < num_replicas; ++r) {
     const int32_t copy = host.copy_of_replica(r, num_replicas, host.user_data);
     if (copy < 0 || copy >= num_replicas) {
-      return invalid_argument("functions.copy_of_replica() gave %d for replica %d: copies are 0 to %d", copy,
-                              r, num_replicas - 1);
+      return invalid_argument("functions.`copy_of_replica`() gave %d for replica %d: copies are 0 to %d",
+                              copy, r, num_replicas - 1);
     }
     own = own && copy == r;
     shared = shared && copy == 0;
   }
   if (!own && !shared) {
-    return fail(
-        DIST_UNIMPLEMENTED,
-        "functions.copy_of_replica(): some replicas share a copy and some do not; give each replica its own "
-        "copy (its id), or all of them copy 0");
+    return fail(DIST_UNIMPLEMENTED,
+                "functions.`copy_of_replica`(): some replicas share a copy and some do not; give each "
+                "replica its own "
+                "copy (its id), or all of them copy 0");
   }
   options->kind = own ? DIST_STRATEGY_MIRRORED : DIST_STRATEGY_CENTRAL_STORAGE;
   return kOk;
@@ -36,12 +36,12 @@ Status HostLayout::ask(const HostStrategy& host, int32_t num_replicas, StrategyO
   }
   if (options->cross_device != nullptr) {
     return invalid_argument(
-        "functions and cross_device are both set, and both define the reduction. Set one of them.");
+        "functions and `cross_device` are both set, and both define the reduction. Set one of them.");
   }
   if (host.copy_of_replica != nullptr) DIST_TRY(ask_copies(host, num_replicas, options));
   if (host.device_of_replica != nullptr) {
     if (!options->devices.empty()) {
-      return invalid_argument("functions.device_of_replica() and devices are both set. Set one of them.");
+      return invalid_argument("functions.`device_of_replica`() and devices are both set. Set one of them.");
     }
     for (int32_t r = 0; r < num_replicas; ++r) {
       devices_.push_back(host.device_of_replica(r, host.user_data));

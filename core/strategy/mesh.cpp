@@ -25,7 +25,7 @@ Status find_position(const DeviceAssignment& assignment, int32_t replica, int32_
   DIST_TRY(assignment.place(replica, logical_device, &place));
   if (place.device < 0) {
     return invalid_argument(
-        "device_assignment: logical device %d of replica %d is at %s, where the topology has no device",
+        "`device_assignment`: logical device %d of replica %d is at %s, where the topology has no device",
         logical_device, replica, CoordinatesText({at, kMeshNdim}).text);
   }
   *out = assignment.topology().mesh().position_of(at);
@@ -37,7 +37,8 @@ Status check_assignment(const DeviceAssignment& assignment) {
   const int32_t devices = assignment.num_logical_devices();
   if (replicas < 1 || devices < 1) {
     return invalid_argument(
-        "device_assignment has %d replicas of %d logical devices, but a strategy needs at least one of each",
+        "`device_assignment` has %d replicas of %d logical devices, but a strategy needs at least one of "
+        "each",
         replicas, devices);
   }
   std::pmr::vector<std::size_t> taken(&assignment.memory());
@@ -53,7 +54,7 @@ Status check_assignment(const DeviceAssignment& assignment) {
   const auto twice = std::adjacent_find(taken.begin(), taken.end());
   if (twice == taken.end()) return kOk;
   return invalid_argument(
-      "device_assignment: the device at %s is given twice; a strategy takes each device once",
+      "`device_assignment`: the device at %s is given twice; a strategy takes each device once",
       CoordinatesText(assignment.topology().mesh().coordinates_of(*twice)).text);
 }
 
@@ -165,7 +166,8 @@ Status coordinates_of(const Replica& device, const char* call, const int32_t** o
   const DeviceAssignment* const assignment = team->pool().owner()->assignment();
   if (assignment == nullptr) {
     return failed_precondition(
-        "%s(): the strategy was made without a device_assignment, so that coordinates are not known", call);
+        "`%s()`: the strategy was made without a `device_assignment`, so that `coordinates` are not known",
+        call);
   }
   return assignment->coordinates(number(device.name().replica), device.rank(), out);
 }

@@ -35,11 +35,11 @@ Status PreemptionHandler::create(Strategy& strategy, const PreemptionOptions& op
   constexpr const char* kCall = "dist_preemption_handler_create";
   DIST_TRY(strategy.check_cross_replica(kCall));
   if (options.grace_ns < 0) {
-    return invalid_argument("dist_preemption_options.grace_ns is %lld; use 0 or more",
+    return invalid_argument("`dist_preemption_options.grace_ns` is %lld; use 0 or more",
                             static_cast<long long>(options.grace_ns));
   }
   if (options.path == nullptr && !options.variables.empty()) {
-    return invalid_argument("%s(): there are variables to save, and no path", kCall);
+    return invalid_argument("`%s()`: there are variables to save, and no path", kCall);
   }
   for (Variable* const each : options.variables) DIST_TRY(check_owner(strategy.cross_replica(), *each));
   auto made = make_counted<PreemptionHandler>(strategy.memory(), strategy, options);
@@ -82,7 +82,7 @@ Status PreemptionHandler::agree() {
   DIST_TRY(workers->largest(ends, kTag, static_cast<uint64_t>(grace_ns_)));
   if (ends[0] == -ends[1]) return kOk;
   return fail(DIST_FAILED_PRECONDITION,
-              "dist_preemption_handler_create(): the checkpoint says %lld runs on this worker, and %lld to "
+              "`dist_preemption_handler_create()`: the checkpoint says %lld runs on this worker, and %lld to "
               "%lld on all: give all workers one file",
               static_cast<long long>(mine), static_cast<long long>(-ends[1]),
               static_cast<long long>(ends[0]));
@@ -138,10 +138,11 @@ Status PreemptionHandler::save_if_preempted(const char* call, Cancel* cancel, Pr
 }
 
 Status PreemptionHandler::over(const char* call) const noexcept {
-  return fail(DIST_CANCELLED,
-              "%s(): the job is preempted, and its checkpoint is saved after %lld runs: end the program, and "
-              "start it again to go on",
-              call, static_cast<long long>(total_run_calls()));
+  return fail(
+      DIST_CANCELLED,
+      "`%s()`: the job is preempted, and its checkpoint is saved after %lld runs: end the program, and "
+      "start it again to go on",
+      call, static_cast<long long>(total_run_calls()));
 }
 
 }  // namespace dist

@@ -25,33 +25,33 @@ Status check(Strategy& strategy, const ReformOptions& options, const char* call)
   DIST_TRY(check_may_end(strategy, call));
   const int all = strategy.cluster_place().num_workers();
   if (strategy.kind() != DIST_STRATEGY_MULTI_WORKER_MIRRORED || all == 1) {
-    return failed_precondition("%s(): the strategy has only one worker, so there is nothing to re-form",
+    return failed_precondition("`%s()`: the strategy has only one worker, so there is nothing to re-form",
                                call);
   }
   if (strategy.way_options().network != nullptr) {
     return fail(DIST_UNIMPLEMENTED,
-                "%s(): workers that share a process (dist_worker_options.network) cannot re-form. Create "
+                "`%s()`: workers that share a process (`dist_worker_options.network`) cannot re-form. Create "
                 "new strategies on a new network.",
                 call);
   }
   if (options.min_workers < 0 || options.min_workers > all) {
-    return invalid_argument("dist_reform_options.min_workers is %d, but the cluster has %s",
+    return invalid_argument("`dist_reform_options.min_workers` is %d, but the cluster has %s",
                             options.min_workers, CountText(all, "worker").text);
   }
   if (options.window_ns < 0) {
-    return invalid_argument("dist_reform_options.window_ns is %lld; use 0 or more",
+    return invalid_argument("`dist_reform_options.window_ns` is %lld; use 0 or more",
                             static_cast<long long>(options.window_ns));
   }
   return kOk;
 }
 
 Status check_nothing_left(Strategy& strategy, const char* call) noexcept {
-  DIST_TRY(strategy.pool().check_idle(call, "let it end first (dist_strategy_cancel() hurries it)"));
+  DIST_TRY(strategy.pool().check_idle(call, "let it end first (`dist_strategy_cancel()` hurries it)"_m));
   if (strategy.pool().has_groups()) {
-    return failed_precondition("%s(): the strategy still has groups; destroy them first", call);
+    return failed_precondition("`%s()`: the strategy still has groups; `destroy` them first", call);
   }
   if (strategy.group().held()) {
-    return failed_precondition("%s(): the strategy still has works; destroy them first", call);
+    return failed_precondition("`%s()`: the strategy still has works; `destroy` them first", call);
   }
   return kOk;
 }
@@ -96,7 +96,7 @@ class Reforming {
     const Host& host = old.group().host();
     old.pool().shut_down(limit < 0 ? 0 : deadline_after(host.now_ns(), limit), inside, call_);
     if (inside[0] != '\0') {
-      return fail(DIST_DEADLINE_EXCEEDED, "%s(): the functions of %s have not returned", call_, inside);
+      return fail(DIST_DEADLINE_EXCEEDED, "`%s()`: the functions of %s have not returned", call_, inside);
     }
     old.end_datasets();
     Network* const network = old.network();
@@ -137,8 +137,8 @@ class Reforming {
       if (made.code() == DIST_ABORTED) continue;
       if (made.code() == DIST_UNAVAILABLE && cluster.me != 0) return without_leader(why.message);
       if (made.code() == DIST_PERMISSION_DENIED)
-        return fail(DIST_UNAVAILABLE, "%s(): %s", call_, why.message);
-      return fail(made.code(), "%s(): %s", call_, why.message);
+        return fail(DIST_UNAVAILABLE, "`%s()`: %s", call_, why.message);
+      return fail(made.code(), "`%s()`: %s", call_, why.message);
     }
     Formation::Change change;
     change.generation = formed.generation;
@@ -169,7 +169,7 @@ class Reforming {
 
   Status without_leader(const char* why) const noexcept {
     return fail(DIST_UNAVAILABLE,
-                "%s(): worker 0, which forms the group of workers, is lost (%s). Restart the job from its "
+                "`%s()`: worker 0, which forms the group of workers, is lost (%s). Restart the job from its "
                 "last checkpoint.",
                 call_, why);
   }
@@ -189,7 +189,7 @@ Status reform(Strategy& strategy, const ReformOptions& options, const char* call
   // The strategy may be shut down and destroyed meanwhile.
   const auto kept = Ref<Strategy>::share(&strategy);
   const std::unique_lock lock(strategy.reforming(), std::try_to_lock);
-  if (!lock) return failed_precondition("%s(): another thread is re-forming the strategy", call);
+  if (!lock) return failed_precondition("`%s()`: another thread is re-forming the strategy", call);
   DIST_TRY(check_nothing_left(strategy, call));
   return Reforming(strategy, options, call)();
 }

@@ -110,12 +110,14 @@ Status with_another(const char* call) noexcept {
   const Current& here = current();
   if (here.scope != nullptr) {
     return failed_precondition(
-        "%s(): this thread is in the scope of another strategy. Use that strategy, or leave its scope first "
-        "with dist_scope_exit() or dist_set_strategy(NULL).",
+        "`%s()`: this `thread` is in the scope of another strategy. Use that strategy, or leave its scope "
+        "first "
+        "with `dist_scope_exit()` or `dist_set_strategy`(`NULL`).",
         call);
   }
   return failed_precondition(
-      "%s(): this thread is inside the %s function of replica %d of another strategy. A run can use only its "
+      "`%s()`: this `thread` is inside the %s function of replica %d of another strategy. A run can use only "
+      "its "
       "own strategy.",
       call, here.merging ? "merge" : "replica", here.replica->name().number());
 }
@@ -128,7 +130,8 @@ Status check_turn(const Strategy& strategy, const char* call) noexcept {
     return kOk;
   if (!here.turn_shared && strategy.origin().threads != DIST_THREADS_HOST) return kOk;
   return failed_precondition(
-      "%s() was called inside an update function, which runs have to wait for. Start the run before or after "
+      "`%s()` was called inside an update function, which runs have to wait for. Start the run before or "
+      "after "
       "the update.",
       call);
 }
@@ -158,7 +161,8 @@ Status exit_scope(Strategy& strategy) noexcept {
                                     : here.entered > 0 && here.scope == &strategy;
   if (!innermost) {
     return failed_precondition(
-        "dist_scope_exit(): the innermost scope of this thread belongs to another strategy. Exit scopes in "
+        "`dist_scope_exit()`: the innermost scope of this `thread` belongs to another strategy. Exit scopes "
+        "in "
         "reverse order, on the same thread and in the same function.");
   }
   if (is_default) {
@@ -174,8 +178,8 @@ Status choose_strategy(Strategy* strategy) noexcept {
   Current& here = current();
   if (here.replica != nullptr || here.entered + here.default_entered > 0) {
     return failed_precondition(
-        "dist_set_strategy() must be called outside scopes and runs, but this thread is inside %s",
-        here.entered + here.default_entered > 0 ? "a scope: dist_scope_exit() first"
+        "`dist_set_strategy()` must be called outside scopes and runs, but this `thread` is inside %s",
+        here.entered + here.default_entered > 0 ? "a scope: `dist_scope_exit()` first"_m
         : here.merging                          ? "a merge function"
                                                 : "a replica's function");
   }
@@ -233,8 +237,9 @@ Status check_cross_replica_context(const Strategy& strategy, const char* call) n
   if (place == Place::kOpen) return kOk;
   if (place == Place::kWithAnother) return with_another(call);
   return failed_precondition(
-      "%s() must be called in the cross-replica context, but this thread is inside replica %d's function. "
-      "Call it outside dist_run(), or in the function of dist_merge_call().",
+      "`%s()` must be called in the cross-replica context, but this `thread` is inside replica %d's "
+      "function. "
+      "Call it outside `dist_run()`, or in the function of `dist_merge_call()`.",
       call, function_of(current())->name().number());
 }
 
@@ -252,8 +257,9 @@ Status pool_for_run(Strategy& strategy, const char* call, ReplicaPool** out) {
   Replica* const replica = current().replica;
   if (place == Place::kInReplica) {
     return failed_precondition(
-        "%s() was called inside replica %d's function, but runs do not nest. Use the replica's collectives, "
-        "or run inside a merge function (dist_merge_call()).",
+        "`%s()` was called inside replica %d's function, but runs do not nest. Use the replica's "
+        "collectives, "
+        "or run inside a merge function (`dist_merge_call()`).",
         call, function_of(current())->name().number());
   }
   const bool merging = replica != nullptr && owner_of(*replica) == &strategy;
@@ -284,31 +290,33 @@ Status check_may_end(const Strategy& strategy, const char* call) noexcept {
   DIST_TRY(check_may_wait(call));
   for (const CallInProgress* each = in_progress_here; each != nullptr; each = each->before_) {
     if (each->strategy_ == &strategy)
-      return failed_precondition("%s(): this thread is in a callback of %s(). Return from it first.", call,
-                                 each->call_);
+      return failed_precondition("`%s()`: this `thread` is in a callback of `%s()`. Return from it first.",
+                                 call, each->call_);
   }
   const Current& here = current();
   if (here.scope == &strategy) {
     return failed_precondition(
-        "%s(): this thread is in the strategy's scope. Leave it first with dist_scope_exit() or "
-        "dist_set_strategy(NULL).",
+        "`%s()`: this `thread` is in the strategy's scope. Leave it first with `dist_scope_exit()` or "
+        "`dist_set_strategy`(`NULL`).",
         call);
   }
   if (const Replica* const replica = function_of(here);
       replica != nullptr && owner_of(*replica) == &strategy) {
     return failed_precondition(
-        "%s(): this thread is inside replica %d's function, so it would wait for itself. Call it outside the "
+        "`%s()`: this `thread` is inside replica %d's function, so it would wait for itself. Call it outside "
+        "the "
         "replicas.",
         call, replica->name().number());
   }
   if (here.turn != nullptr && here.turn->owner() == &strategy) {
     return failed_precondition(
-        "%s(): this thread is inside an update function, so it would wait for itself. Call it outside the "
+        "`%s()`: this `thread` is inside an update function, so it would wait for itself. Call it outside "
+        "the "
         "update.",
         call);
   }
   if (thread_default.strategy() == &strategy)
-    return failed_precondition("%s(): this is the thread's default strategy, which ends with its thread",
+    return failed_precondition("`%s()`: this is the thread's default strategy, which ends with its thread",
                                call);
   return kOk;
 }

@@ -37,7 +37,7 @@ Status check_threads(int num_replicas) noexcept {
   const int64_t most = most_threads();
   if (num_replicas <= most) return kOk;
   return fail(DIST_RESOURCE_EXHAUSTED,
-              "num_replicas is %d, but this system runs at most %lld threads at a time "
+              "`num_replicas` is %d, but this system runs at most %lld threads at a time "
               "(/proc/sys/kernel/threads-max and pid_max)",
               num_replicas, static_cast<long long>(most));
 }
@@ -47,11 +47,11 @@ Status check_num_devices(const StrategyOptions& options) noexcept {
   const std::size_t n = options.devices.size();
   if (n == 0) return kOk;
   if (has_one_replica(options.kind) && n > 1) {
-    return invalid_argument("num_devices is %zu, but the one-device strategy has one device", n);
+    return invalid_argument("`num_devices` is %zu, but the one-device strategy has one device", n);
   }
   if (options.num_replicas != 0 && static_cast<std::size_t>(options.num_replicas) != n) {
     return invalid_argument(
-        "num_replicas is %d, but num_devices is %zu. Set one of them, or both to the same number.",
+        "`num_replicas` is %d, but `num_devices` is %zu. Set one of them, or both to the same number.",
         options.num_replicas, n);
   }
   return kOk;
@@ -70,13 +70,15 @@ Status check_stack(const StrategyOptions& options) noexcept {
   if (options.stack_bytes == 0) return kOk;
   if (options.threads == DIST_THREADS_HOST) {
     return invalid_argument(
-        "stack_size_bytes is %lld, but with DIST_THREADS_HOST there are no library threads: leave it at 0, "
+        "`stack_size_bytes` is %lld, but with `DIST_THREADS_HOST` there are no library threads: leave it at "
+        "0, "
         "and give the host's threads their stacks",
         static_cast<long long>(options.stack_bytes));
   }
   if (options.stack_bytes >= least && options.stack_bytes <= kMost) return kOk;
   return invalid_argument(
-      "stack_size_bytes is %lld, but must be %lld to 2^40 for this number of replicas, or 0 for the system's "
+      "`stack_size_bytes` is %lld, but must be %lld to 2^40 for this number of replicas, or 0 for the "
+      "system's "
       "default",
       static_cast<long long>(options.stack_bytes), static_cast<long long>(least));
 }
@@ -84,7 +86,7 @@ Status check_stack(const StrategyOptions& options) noexcept {
 Status no_devices_over_workers() noexcept {
   return fail(DIST_UNIMPLEMENTED,
               "replicas of several workers cannot have logical devices. Set options of either "
-              "DIST_STRATEGY_MESH or DIST_STRATEGY_MULTI_WORKER_MIRRORED.");
+              "`DIST_STRATEGY_MESH` or `DIST_STRATEGY_MULTI_WORKER_MIRRORED`.");
 }
 
 Status check_workers(const StrategyOptions& options) noexcept {
@@ -97,70 +99,76 @@ Status check_workers(const StrategyOptions& options) noexcept {
         (options.network != nullptr || !options.replicas_of_workers.empty()))
       return no_devices_over_workers();
     return invalid_argument(
-        "network, transport, replicas_of_workers, staging_bytes and reform are options of "
-        "DIST_STRATEGY_MULTI_WORKER_MIRRORED; kind is %d",
+        "network, transport, `replicas_of_workers`, `staging_bytes` and reform are options of "
+        "`DIST_STRATEGY_MULTI_WORKER_MIRRORED`; `kind` is %d",
         options.kind);
   }
   if ((options.transport < DIST_TRANSPORT_AUTO || options.transport > DIST_TRANSPORT_GLOO) &&
       registered_link_module(options.transport) == nullptr) {
     return invalid_argument(
-        "transport is %d: use DIST_TRANSPORT_AUTO, NONE, GRPC or GLOO, or that of a registered link module",
+        "`transport` is %d: use `DIST_TRANSPORT_AUTO`, `DIST_TRANSPORT_NONE`, `DIST_TRANSPORT_GRPC` or "
+        "`DIST_TRANSPORT_GLOO`, or that of a registered link module",
         options.transport);
   }
   if (options.reform < DIST_REFORM_EXPLICIT || options.reform > DIST_REFORM_AT_NEXT_RUN) {
-    return invalid_argument("reform is %d: use DIST_REFORM_EXPLICIT or AT_NEXT_RUN", options.reform);
+    return invalid_argument("`reform` is %d: use `DIST_REFORM_EXPLICIT` or `DIST_REFORM_AT_NEXT_RUN`",
+                            options.reform);
   }
   if (options.reform == DIST_REFORM_AT_NEXT_RUN && options.network != nullptr) {
-    return fail(DIST_UNIMPLEMENTED,
-                "reform is DIST_REFORM_AT_NEXT_RUN, and network is given: workers that are strategies of one "
-                "process do not re-form");
+    return fail(
+        DIST_UNIMPLEMENTED,
+        "reform is `DIST_REFORM_AT_NEXT_RUN`, and network is given: workers that are strategies of one "
+        "process do not re-form");
   }
   if (options.staging_bytes < 0) {
-    return invalid_argument("staging_bytes is %lld; use the bytes that tensors on their way may take, or 0",
+    return invalid_argument("`staging_bytes` is %lld; use the bytes that tensors on their way may take, or 0",
                             static_cast<long long>(options.staging_bytes));
   }
   if (options.functions.given || (options.cross_device != nullptr && options.cross_device->calls_host())) {
     return fail(DIST_UNIMPLEMENTED,
-                "functions of the host's own (functions, cross_device) see the values of one process: use "
-                "another kind than DIST_STRATEGY_MULTI_WORKER_MIRRORED with them");
+                "functions of the host's own (functions, `cross_device`) see the values of one process: use "
+                "another kind than `DIST_STRATEGY_MULTI_WORKER_MIRRORED` with them");
   }
   return kOk;
 }
 
 Status check(const StrategyOptions& options) noexcept {
   if (options.kind < DIST_STRATEGY_MIRRORED || options.kind > DIST_STRATEGY_PARAMETER_SERVER) {
-    return invalid_argument(
-        "kind is %d: use DIST_STRATEGY_MIRRORED, ONE_DEVICE, DEFAULT, CENTRAL_STORAGE, MESH, "
-        "MULTI_WORKER_MIRRORED or PARAMETER_SERVER",
-        options.kind);
+    return invalid_argument("`kind` is %d: use `DIST_STRATEGY_MIRRORED` or another `DIST_STRATEGY_...`",
+                            options.kind);
   }
   if (options.num_replicas < 0) {
-    return invalid_argument("num_replicas is %d, but must be at least 1, or 0 for the number of usable CPUs",
-                            options.num_replicas);
+    return invalid_argument(
+        "`num_replicas` is %d, but must be at least 1, or 0 for the number of usable CPUs",
+        options.num_replicas);
   }
   if (has_one_replica(options.kind) && options.num_replicas > 1) {
     return invalid_argument(
-        "num_replicas is %d, but the one-device and default strategies, and one with parameter servers, "
-        "have one replica: use DIST_STRATEGY_MIRRORED or CENTRAL_STORAGE",
+        "`num_replicas` is %d, but the one-device and default strategies, and one with parameter servers, "
+        "have one replica: use `DIST_STRATEGY_MIRRORED` or `DIST_STRATEGY_CENTRAL_STORAGE`",
         options.num_replicas);
   }
   DIST_TRY(check_num_devices(options));
   if (options.threads < DIST_THREADS_CALLER || options.threads > DIST_THREADS_HOST) {
-    return invalid_argument("threads is %d: use DIST_THREADS_CALLER, LIBRARY or HOST", options.threads);
+    return invalid_argument(
+        "`threads` is %d: use `DIST_THREADS_CALLER`, `DIST_THREADS_LIBRARY` or `DIST_THREADS_HOST`",
+        options.threads);
   }
   DIST_TRY(check_numerics(options.numerics));
   if (options.placement < DIST_PLACEMENT_FREE || options.placement > DIST_PLACEMENT_CORES) {
-    return invalid_argument("placement is %d: use DIST_PLACEMENT_FREE or CORES", options.placement);
+    return invalid_argument("`placement` is %d: use `DIST_PLACEMENT_FREE` or `DIST_PLACEMENT_CORES`",
+                            options.placement);
   }
   if (options.move_host_threads && options.threads == DIST_THREADS_LIBRARY) {
     return invalid_argument(
-        "move_host_threads is 1, but with DIST_THREADS_LIBRARY no replica is a thread of the host's: leave "
+        "`move_host_threads` is 1, but with `DIST_THREADS_LIBRARY` no replica is a thread of the host's: "
+        "leave "
         "it "
         "at 0");
   }
   if (options.recorded_events < 0 || options.recorded_events > Recorder::kMostEvents) {
     return invalid_argument(
-        "recorded_events is %d: use 1 to %d, which is rounded up to a power of two, or 0 for %d",
+        "`recorded_events` is %d: use 1 to %d, which is rounded up to a power of two, or 0 for %d",
         options.recorded_events, Recorder::kMostEvents, Recorder::kDefaultEvents);
   }
   DIST_TRY(check_workers(options));
@@ -170,7 +178,7 @@ Status check(const StrategyOptions& options) noexcept {
         "budget: this is a forked child of the process that created it. Create another one in the child.");
   DIST_TRY(check_allocator(options.allocator, "allocator"));
   if (options.async_bytes < 0) {
-    return invalid_argument("async_bytes is %lld; use the bytes that queued collectives may take, or 0",
+    return invalid_argument("`async_bytes` is %lld; use the bytes that queued collectives may take, or 0",
                             static_cast<long long>(options.async_bytes));
   }
   return kOk;
@@ -204,7 +212,7 @@ Status check_named(std::span<const int> named, const StrategyOrigin& origin) noe
   for (const int cpu : named) {
     if (origin.chose_cpus && cpu >= 0 && !origin.cpus.has(cpu))
       return invalid_argument(
-          "device_assignment places a logical device on CPU %d, which cpus does not contain", cpu);
+          "`device_assignment` places a logical device on CPU %d, which cpus does not contain", cpu);
   }
   return kOk;
 }
@@ -226,19 +234,20 @@ Status check_mesh_of(const StrategyOptions& options, StrategyOptions* out) {
     if (!options.mesh.given()) return kOk;
     if (options.kind == DIST_STRATEGY_MULTI_WORKER_MIRRORED) return no_devices_over_workers();
     return invalid_argument(
-        "device_assignment, axes and use_spmd_partitioning are options of DIST_STRATEGY_MESH; kind is %d",
+        "`device_assignment`, axes and `use_spmd_partitioning` are options of `DIST_STRATEGY_MESH`; `kind` "
+        "is %d",
         options.kind);
   }
   DIST_TRY(check_mesh(options.mesh));
   if (assignment == nullptr) return kOk;
   if (options.num_replicas != 0 && options.num_replicas != assignment->num_replicas()) {
-    return invalid_argument("num_replicas is %d, but device_assignment has %s. Set only one of them.",
+    return invalid_argument("`num_replicas` is %d, but `device_assignment` has %s. Set only one of them.",
                             options.num_replicas, CountText(assignment->num_replicas(), "replica").text);
   }
   if (options.threads == DIST_THREADS_HOST && assignment->num_logical_devices() > 1) {
     return invalid_argument(
-        "threads is DIST_THREADS_HOST, with which libdist starts no thread, but all logical devices of a "
-        "replica save one need a thread of its own: use DIST_THREADS_CALLER or LIBRARY");
+        "threads is `DIST_THREADS_HOST`, with which libdist starts no thread, but all logical devices of a "
+        "replica save one need a thread of its own: use `DIST_THREADS_CALLER` or `DIST_THREADS_LIBRARY`");
   }
   out->num_replicas = assignment->num_replicas();
   return kOk;
@@ -480,7 +489,7 @@ Status Strategy::hear_leader(const char* call, Cancel* cancel, uint32_t* out_ann
   const auto kept = Ref<Strategy>::share(this);
   const std::unique_lock lock(reforming_, std::try_to_lock);
   if (!lock)
-    return failed_precondition("%s(): another thread is re-forming or destroying the strategy", call);
+    return failed_precondition("`%s()`: another thread is re-forming or destroying the strategy", call);
   std::atomic<bool>& cancelled = begin_wait();
   EndOfWait end(cancelled);
   const CancelScope scope(cancel, end);
@@ -492,7 +501,7 @@ Status Strategy::device_of(GlobalReplica replica, const char** out_name) const n
   const ReplicaCount replicas = this->replicas();
   const LocalReplica local = replicas.local_of(replica);
   if (local == kNoLocalReplica && !devices_.workers().empty()) {
-    return invalid_argument("replica_id is %d, but the strategy has replicas %d to %d", number(replica),
+    return invalid_argument("`replica_id` is %d, but the strategy has replicas %d to %d", number(replica),
                             number(replicas.first()), number(replicas.last()));
   }
   return Devices::name(devices_.workers(), static_cast<int32_t>(local), "replica_id", out_name);

@@ -215,7 +215,7 @@ class Strategy final : public Counted {
   Instances& make_instances();
   Status check_companion(const char* call) noexcept;
   // Logs which objects outlive the strategy.
-  void warn_of_handles(const char* call) const noexcept;
+  void warn_of_handles() const noexcept;
   Formation::Plan formation_plan(const StrategyOptions& options, const Plan& plan) noexcept;
 
   const StrategyOrigin origin_;

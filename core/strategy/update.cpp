@@ -16,11 +16,12 @@ namespace {
 
 Status check_arguments(const UpdateCall& update) noexcept {
   if (update.args != nullptr && !update.args->is_sequence()) {
-    return invalid_argument("args is %s; give a list or tuple of the update function's arguments, or NULL",
-                            Value::kind_name(update.args->kind()));
+    return invalid_argument(
+        "`args` is %s; give a list or tuple of the update function's arguments, or `NULL`",
+        Value::kind_name(update.args->kind()));
   }
   if (update.kwargs != nullptr && update.kwargs->kind() != DIST_VALUE_DICT) {
-    return invalid_argument("kwargs is %s; give a dictionary of named arguments, or NULL",
+    return invalid_argument("`kwargs` is %s; give a dictionary of named arguments, or `NULL`",
                             Value::kind_name(update.kwargs->kind()));
   }
   return kOk;

@@ -81,8 +81,9 @@ bool is_off_loopback(Memory& memory, const WayOptions& options, const WorkerPlac
 
 // The setting that selected no transport.
 const char* named_none(const WayOptions& options) noexcept {
-  return options.transport == DIST_TRANSPORT_NONE ? "dist_worker_options.transport is DIST_TRANSPORT_NONE"
-                                                  : "DIST_TRANSPORT is \"none\"";
+  return options.transport == DIST_TRANSPORT_NONE
+             ? "`dist_worker_options.transport` is `DIST_TRANSPORT_NONE`"_m
+             : "DIST_TRANSPORT is \"none\"";
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ Status find_place(ClusterResolver& resolver, WorkerPlace* out) {
   DIST_TRY(resolver.task_id(&task));
   if (!out->job.is_set || task.number == DIST_TASK_UNSET) {
     return invalid_argument(
-        "cluster_resolver has a cluster, but no task %s for this process. Set \"task\" in TF_CONFIG, or the "
+        "`cluster_resolver` has a cluster, but no task %s for this process. Set \"task\" in TF_CONFIG, or "
+        "the "
         "options of the resolver.",
         out->job.is_set ? "id" : "type");
   }
@@ -48,10 +49,10 @@ Status set_replicas(std::span<const int32_t> given, int32_t own, WorkerPlace* pl
   if (given.empty()) {
     std::fill(place->replicas.begin(), place->replicas.end(), own);
   } else if (given.size() != place->replicas.size()) {
-    return invalid_argument("num_workers is %zu, but the cluster has %s", given.size(),
+    return invalid_argument("`num_workers` is %zu, but the cluster has %s", given.size(),
                             CountText(place->num_workers(), "worker").text);
   } else if (own != 0 && given[me] != own) {
-    return invalid_argument("replicas_of_workers[%zu] is %d, but this worker has %s", me, given[me],
+    return invalid_argument("`replicas_of_workers[%zu]` is %d, but this worker has %s", me, given[me],
                             CountText(own, "replica").text);
   } else {
     place->replicas.assign(given.begin(), given.end());
@@ -59,7 +60,8 @@ Status set_replicas(std::span<const int32_t> given, int32_t own, WorkerPlace* pl
   int64_t all = 0;
   for (std::size_t w = 0; w < place->replicas.size(); ++w) {
     if (place->replicas[w] < 1) {
-      return invalid_argument("replicas_of_workers[%zu] is %d, but must be 1 or more", w, place->replicas[w]);
+      return invalid_argument("`replicas_of_workers[%zu]` is %d, but must be 1 or more", w,
+                              place->replicas[w]);
     }
     all += place->replicas[w];
   }

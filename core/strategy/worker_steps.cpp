@@ -10,7 +10,7 @@ Status WorkerSteps::find_strategy(const char* call, Strategy** out) const noexce
   *out = strategy_;
   if (*out != nullptr) return kOk;
   return failed_precondition(
-      "%s(): the strategy of the dataset has shut down or re-formed its workers. Create the dataset again.",
+      "`%s()`: the strategy of the dataset has shut down or re-formed its workers. Create the dataset again.",
       call);
 }
 

@@ -42,7 +42,7 @@ Status read_blocks(const Coordinates& mesh, const Computation& computation, Bloc
   for (std::size_t i = 0; i < kMeshNdim; ++i) {
     const int64_t footprint = int64_t{out->shape[i]} * out->stride[i];
     if (footprint > mesh[i]) {
-      return invalid_argument("computation_shape %s with computation_stride %s does not fit the mesh %s",
+      return invalid_argument("`computation_shape` %s with `computation_stride` %s does not fit the mesh %s",
                               CoordinatesText(out->shape).text, CoordinatesText(out->stride).text,
                               CoordinatesText(mesh).text);
     }
@@ -55,13 +55,14 @@ Status read_blocks(const Coordinates& mesh, const Computation& computation, Bloc
   }
   if (computation.num_replicas > out->max_replicas) {
     return invalid_argument(
-        "num_replicas is %d, and %d replicas with computation_shape %s and computation_stride %s fit the "
+        "`num_replicas` is %d, and %d replicas with `computation_shape` %s and `computation_stride` %s fit "
+        "the "
         "mesh %s",
         computation.num_replicas, out->max_replicas, CoordinatesText(out->shape).text,
         CoordinatesText(out->stride).text, CoordinatesText(mesh).text);
   }
   if (computation.num_replicas < 0)
-    return invalid_argument("num_replicas is %d, but must be at least 0", computation.num_replicas);
+    return invalid_argument("`num_replicas` is %d, but must be at least 0", computation.num_replicas);
   return kOk;
 }
 
@@ -164,7 +165,7 @@ class Layout {
 
 Status check_degraded(const Topology& topology, const Blocks& blocks, int32_t num_replicas) noexcept {
   if (blocks.strided) {
-    return invalid_argument("%zu devices of the mesh are missing: computation_stride must be 1 everywhere",
+    return invalid_argument("%zu devices of the mesh are missing: `computation_stride` must be 1 everywhere",
                             topology.missing().size());
   }
   if (num_replicas == 0)
@@ -183,7 +184,10 @@ Status check_degraded(const Topology& topology, const Blocks& blocks, int32_t nu
 
 Status build_assignment(Ref<Topology> topology, const Computation& computation, Ref<DeviceAssignment>* out) {
   if (computation.order < DIST_DEVICE_ORDER_AUTO || computation.order > DIST_DEVICE_ORDER_MESH) {
-    return invalid_argument("device_order is %d: use DIST_DEVICE_ORDER_AUTO, RING or MESH", computation.order);
+    return invalid_argument(
+        "`device_order` is %d: use `DIST_DEVICE_ORDER_AUTO`, `DIST_DEVICE_ORDER_RING` or "
+        "`DIST_DEVICE_ORDER_MESH`",
+        computation.order);
   }
   const int32_t n = computation.num_replicas;
   const Coordinates& mesh = topology->mesh().shape();

@@ -6,11 +6,11 @@ namespace {
 
 Status check_counts(int32_t num_replicas, int32_t num_logical_devices, std::size_t ndim) noexcept {
   if (ndim != kMeshNdim) {
-    return invalid_argument("each device of core_assignment has %zu coordinates; the mesh has %zu", ndim,
+    return invalid_argument("each device of `core_assignment` has %zu coordinates; the mesh has %zu", ndim,
                             kMeshNdim);
   }
   if (num_replicas < 0 || num_logical_devices < 0) {
-    return invalid_argument("num_replicas is %d and num_logical_devices %d, but both must be at least 0",
+    return invalid_argument("`num_replicas` is %d and `num_logical_devices` %d, but both must be at least 0",
                             num_replicas, num_logical_devices);
   }
   const int64_t devices = int64_t{num_replicas} * num_logical_devices;
@@ -35,7 +35,7 @@ Status DeviceAssignment::create(Ref<Topology> topology, const int32_t* core_assi
   DIST_TRY(check_counts(num_replicas, num_logical_devices, ndim));
   const auto devices = static_cast<std::size_t>(num_replicas) * static_cast<std::size_t>(num_logical_devices);
   if (devices != 0 && core_assignment == nullptr)
-    return invalid_argument("core_assignment is NULL, and there are %zu devices", devices);
+    return invalid_argument("`core_assignment` is `NULL`, and there are %zu devices", devices);
   for (std::size_t i = 0; i < devices; ++i) {
     std::size_t position = 0;
     DIST_TRY(topology->mesh().find(core_assignment + i * kMeshNdim, "core_assignment: the coordinates",

@@ -46,13 +46,13 @@ void part(int64_t size, int64_t parts, int64_t index, int64_t* out_begin, int64_
 
 Status Partition::check() const noexcept {
   if (num_logical_devices < 1)
-    return invalid_argument("num_logical_devices is %d, but must be at least 1", num_logical_devices);
+    return invalid_argument("`num_logical_devices` is %d, but must be at least 1", num_logical_devices);
   if (shape.size() > DIST_MAX_NDIM)
     return invalid_argument("the tensor has %zu dimensions, but may have at most %d", shape.size(),
                             DIST_MAX_NDIM);
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] < kUnknownSize) {
-      return invalid_argument("shape[%zu] is %lld, but must be at least 0, or -1 if it is unknown", i,
+      return invalid_argument("`shape[%zu]` is %lld, but must be at least 0, or -1 if it is unknown", i,
                               static_cast<Number>(shape[i]));
     }
   }
@@ -62,7 +62,10 @@ Status Partition::check() const noexcept {
     case DIST_PARTITION_SPLIT: return check_split();
     case DIST_PARTITION_ASSIGN: return check_assign();
     case DIST_PARTITION_REPLICATE: return kOk;
-    default: return invalid_argument("kind is %d; use DIST_PARTITION_SPLIT, ASSIGN or REPLICATE", kind);
+    default:
+      return invalid_argument(
+          "`kind` is %d; use `DIST_PARTITION_SPLIT`, `DIST_PARTITION_ASSIGN` or `DIST_PARTITION_REPLICATE`",
+          kind);
   }
 }
 

@@ -11,9 +11,9 @@ namespace dist {
 namespace {
 
 Status check_counts(int32_t num_tasks, int32_t num_devices_per_task) noexcept {
-  if (num_tasks < 0) return invalid_argument("num_tasks is %d, but must be at least 0", num_tasks);
+  if (num_tasks < 0) return invalid_argument("`num_tasks` is %d, but must be at least 0", num_tasks);
   if (num_devices_per_task < 0)
-    return invalid_argument("num_devices_per_task is %d, but must be at least 0", num_devices_per_task);
+    return invalid_argument("`num_devices_per_task` is %d, but must be at least 0", num_devices_per_task);
   const int64_t devices = int64_t{num_tasks} * num_devices_per_task;
   if (devices > static_cast<int64_t>(kMaxPositions)) {
     return invalid_argument("%d tasks of %d devices have %lld devices; a topology has at most %zu", num_tasks,
@@ -41,7 +41,7 @@ Status Topology::place(std::span<const int32_t> mesh_shape, const int32_t* devic
   num_devices_per_task_ = num_devices_per_task;
   const auto devices = static_cast<std::size_t>(num_tasks) * static_cast<std::size_t>(num_devices_per_task);
   if (devices != 0 && device_coordinates == nullptr)
-    return invalid_argument("device_coordinates is NULL, and there are %zu devices", devices);
+    return invalid_argument("`device_coordinates` is `NULL`, and there are %zu devices", devices);
   device_coordinates_.assign(device_coordinates, device_coordinates + devices * kMeshNdim);
   places_.resize(mesh_.positions());
   for (std::size_t i = 0; i < devices; ++i) {
@@ -113,7 +113,7 @@ std::pmr::string Topology::explain() const {
 }
 
 Status write_name(NameOf of, DevicePlace place, const char* job, char* out, std::size_t size) noexcept {
-  if (job != nullptr) DIST_TRY(check_name(job, "job"));
+  if (job != nullptr) DIST_TRY(check_name(job, "`job`"_m));
   const char* const prefix = job == nullptr ? "" : "/job:";
   const bool device = of == NameOf::kDevice;
   const auto print = [&](char* to, std::size_t room) {
@@ -122,7 +122,8 @@ Status write_name(NameOf of, DevicePlace place, const char* job, char* out, std:
                                                   device ? "TPU" : "CPU", device ? place.device : 0));
   };
   const std::size_t bytes = print(nullptr, 0) + 1;
-  if (bytes > size) return invalid_argument("out_name has room for %zu bytes; the name has %zu", size, bytes);
+  if (bytes > size)
+    return invalid_argument("`out_name` has room for %zu bytes; the name has %zu", size, bytes);
   print(out, size);
   return kOk;
 }

@@ -29,7 +29,7 @@ class Exposition {
     begin_label(name);
     while (*text != '\0') {
       char shown[kShownRoom];
-      text += show_character(text, Breaks::kKept, shown);
+      text += show_character(text, Keep::kBreaks, shown);
       for (const char* c = shown; *c != '\0'; ++c) put_escaped(*c);
     }
     out_.Put('"');

@@ -37,7 +37,8 @@ void TextOut::add(const char* format, ...) {
   const int length = std::vsnprintf(line, sizeof line, format, arguments);
   va_end(arguments);
   if (length <= 0) return;
-  show_in_place(line, Breaks::kKept);
+  copy_plain(line, line);
+  show_in_place(line, Keep::kBreaks);
   put(line);
 }
 

@@ -45,8 +45,8 @@ Status check_count(std::span<Value* const> parts, std::size_t low, std::size_t h
   if (parts.size() >= low && parts.size() <= high) {
     const auto absent = std::find(parts.begin(), parts.end(), nullptr);
     if (absent == parts.end()) return kOk;
-    return invalid_argument("parts[%td] of %s is NULL; every part must be a value", absent - parts.begin(),
-                            whole);
+    return invalid_argument("parts[%td] of `%s` is `NULL`; every part must be a value",
+                            absent - parts.begin(), whole);
   }
   return invalid_argument("%s of %zu parts; the parts are %s", whole, parts.size(), are);
 }
@@ -131,7 +131,8 @@ Status create_composite(Memory& memory, dist_value_kind kind, std::span<Value* c
     case DIST_VALUE_SPARSE: DIST_TRY(check_sparse(parts)); break;
     default:
       return invalid_argument(
-          "kind is %d; a composite is DIST_VALUE_INDEXED_SLICES, DIST_VALUE_RAGGED or DIST_VALUE_SPARSE",
+          "`kind` is %d; a composite is `DIST_VALUE_INDEXED_SLICES`, `DIST_VALUE_RAGGED` or "
+          "`DIST_VALUE_SPARSE`",
           kind);
   }
   return Value::create(memory, kind, parts, out);

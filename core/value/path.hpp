@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdio>
 
+#include "core/base/text.hpp"
+
 namespace dist {
 
 struct Path {
@@ -25,7 +27,7 @@ struct Path {
     char* const here = text + used;
     const std::size_t room = size - used;
     const int length = above == nullptr ? std::snprintf(here, room, "%s", root)
-                       : key != nullptr ? std::snprintf(here, room, "[\"%s\"]", key)
+                       : key != nullptr ? std::snprintf(here, room, "[\"%s\"]", Shown(key).c_str())
                                         : std::snprintf(here, room, "[%zu]", index);
     const std::size_t end = used + static_cast<std::size_t>(length < 0 ? 0 : length);
     return end < size ? end : size - 1;

@@ -78,7 +78,7 @@ Status find_parts(const char* name, int32_t how, Value& value, ValueRef* values,
     char is[160];
     Value::describe(&value, is, sizeof is);
     return invalid_argument(
-        "variable \"%s\": slices is %s. Pass indexed slices (dist_value_create_composite()).", name, is);
+        "variable \"%s\": `slices` is %s. Pass indexed slices (`dist_value_create_composite()`).", name, is);
   }
   DIST_TRY(dense(*value.items()[0], "values", values));
   DIST_TRY(dense(*value.items()[1], "indices", indices));
@@ -129,7 +129,7 @@ Status check_indices(const char* name, const dist_tensor& copy, const dist_tenso
 
 Status check_scatter(const char* name, dist_dtype dtype, int32_t how) noexcept {
   if (how < DIST_SCATTER_ADD || how > DIST_SCATTER_BATCH_UPDATE) {
-    return invalid_argument("variable \"%s\": how is %d; use one of DIST_SCATTER_...", name, how);
+    return invalid_argument("variable \"%s\": `how` is %d; use one of `DIST_SCATTER_...`", name, how);
   }
   if (check_dtype(how, dtype).ok()) return kOk;
   return invalid_argument("variable \"%s\": %s", name, last_error().message);
@@ -149,7 +149,7 @@ Status check_scatter(const Variable& variable, int32_t how) noexcept {
   if (variable.mirrored() && how == DIST_SCATTER_BATCH_UPDATE) {
     return fail(DIST_UNIMPLEMENTED,
                 "variable \"%s\" is mirrored: BATCH_UPDATE is for variables with one copy; use UPDATE, or "
-                "dist_update()",
+                "`dist_update()`",
                 variable.name());
   }
   const bool reduces =

@@ -115,7 +115,7 @@ Status Value::keep_items(std::span<Value* const> items) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     Value* const item = items[i];
     if (item == nullptr) {
-      return invalid_argument("items[%zu] of %s is NULL, but every item must be a value", i,
+      return invalid_argument("items[%zu] of `%s` is `NULL`, but every item must be a value", i,
                               kind_name(kind_));
     }
     if (distributed() && item->holds_distributed_) {
@@ -150,7 +150,7 @@ Status Value::create_distributed(Memory& memory, dist_value_kind kind, std::span
                                  int32_t num_replicas, const char* call, ValueRef* out) {
   if (items.size() != static_cast<std::size_t>(num_replicas)) {
     return invalid_argument(
-        "%s(): n is %zu, but the strategy has %d replicas. Pass one item for each replica.", call,
+        "`%s()`: `n` is %zu, but the strategy has %d replicas. Pass one item for each replica.", call,
         items.size(), num_replicas);
   }
   return create(memory, kind, items, out);
@@ -160,7 +160,7 @@ Status Value::create_dict(Memory& memory, std::span<const char* const> keys, std
                           ValueRef* out) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (keys[i] == nullptr)
-      return invalid_argument("keys[%zu] of a dictionary is NULL, but a key must be text", i);
+      return invalid_argument("keys[%zu] of a dictionary is `NULL`, but a key must be text", i);
   }
   std::pmr::vector<std::size_t> order(keys.size(), &memory);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -250,8 +250,8 @@ Status Value::tensor(const char* call, dist_tensor* out) const noexcept {
   if (!has_tensor()) {
     char is[256];
     describe(this, is, sizeof is);
-    return invalid_argument("%s(): value is %s, not a tensor. Use dist_value_item() to get its items.", call,
-                            is);
+    return invalid_argument("`%s()`: `value` is %s, not a tensor. Use `dist_value_item()` to get its items.",
+                            call, is);
   }
   *out = tensor();
   return kOk;

@@ -44,12 +44,12 @@ dist_synchronization resolved(const VariableHome& home, dist_synchronization syn
 Status check(const VariableHome& home, const VariableOptions& options, const char* name, dist_dtype dtype) {
   if (options.synchronization < DIST_SYNCHRONIZATION_AUTO ||
       options.synchronization > DIST_SYNCHRONIZATION_ON_READ) {
-    return invalid_argument("variable \"%s\": synchronization is %d; use one of DIST_SYNCHRONIZATION_...",
+    return invalid_argument("variable \"%s\": `synchronization` is %d; use one of `DIST_SYNCHRONIZATION_...`",
                             name, options.synchronization);
   }
   if (options.aggregation < DIST_AGGREGATION_NONE ||
       options.aggregation > DIST_AGGREGATION_ONLY_FIRST_REPLICA) {
-    return invalid_argument("variable \"%s\": aggregation is %d; use one of DIST_AGGREGATION_...", name,
+    return invalid_argument("variable \"%s\": `aggregation` is %d; use one of `DIST_AGGREGATION_...`", name,
                             options.aggregation);
   }
   if (home.strategy_kind != DIST_STRATEGY_MIRRORED) return kOk;
@@ -143,7 +143,7 @@ Status Variable::component(GlobalReplica replica, const char* call, dist_tensor*
   const ReplicaCount replicas = home_.replicas->count();
   const LocalReplica local = replicas.local_of(replica);
   if (local == kNoLocalReplica) {
-    return invalid_argument("%s(): replica_id is %d, but variable \"%s\" has components %d to %d", call,
+    return invalid_argument("`%s()`: `replica_id` is %d, but variable \"%s\" has components %d to %d", call,
                             number(replica), name(), number(replicas.first()), number(replicas.last()));
   }
   *out = component(local);
@@ -163,8 +163,9 @@ void Variable::close(Variable* variable) noexcept {
 
 Status Variable::check_assign(int32_t how, const dist_tensor& value, const char* what) const noexcept {
   if (how < DIST_ASSIGN || how > DIST_ASSIGN_SUB) {
-    return invalid_argument("variable \"%s\": how is %d; use DIST_ASSIGN, DIST_ASSIGN_ADD or DIST_ASSIGN_SUB",
-                            name(), how);
+    return invalid_argument(
+        "variable \"%s\": `how` is %d; use `DIST_ASSIGN`, `DIST_ASSIGN_ADD` or `DIST_ASSIGN_SUB`", name(),
+        how);
   }
   TensorSize size;
   DIST_TRY(check_tensor(value, what, &size));

@@ -77,18 +77,22 @@ typedef struct dist_error_info {
   int32_t worker;  /* worker at fault; 0 in a strategy of one process */
   int32_t replica; /* id of the replica at fault; -1 = none */
   dist_collective collective;
-  int32_t group;          /* number of the group of replicas; 0 = all replicas */
-  int64_t sequence;       /* number of the collective in this run, from 1; 0 = outside a collective */
-  const char *message;    /* same text as dist_last_error() */
-  const char *tag;        /* tag of the collective */
-  const char *expected;   /* what most replicas, or the one with the lowest id, requested */
-  const char *received;   /* what the replica at fault requested, or that it left or did not arrive */
+  int32_t group;       /* number of the group of replicas; 0 = all replicas */
+  int64_t sequence;    /* number of the collective in this run, from 1; 0 = outside a collective */
+  const char *message; /* same text as dist_last_error() */
+  const char *tag;     /* tag of the collective */
+  const char *
+      expected; /* what most replicas, or the one with the lowest id, requested; of an argument, what it must be */
+  const char *
+      received; /* what the replica at fault requested, or that it left or did not arrive; of an argument, what it is */
   const char *hint;       /* how to fix the error */
   int32_t logical_device; /* logical device of the replica at fault; -1 = the whole replica */
   int32_t inside;         /* functions still running when the run's deadline expired; otherwise 0 */
+  const char *function;   /* function of this API that failed, for example "dist_run" */
+  const char *parameter;  /* argument or field at fault, for example "options->group" */
 } dist_error_info;
 #define DIST_ERROR_INFO_INIT \
-  { sizeof(dist_error_info), 0, 0, 0, DIST_COLLECTIVE_NONE, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(dist_error_info), 0, 0, 0, DIST_COLLECTIVE_NONE, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * Writes this thread's latest error as fields, up to out_info->struct_size bytes.
@@ -99,11 +103,26 @@ typedef struct dist_error_info {
 DIST_API DIST_NODISCARD dist_status dist_last_error_info(dist_error_info *out_info);
 
 /**
+ * The same as dist_last_error_info(), for bindings: in `message`, `expected`, `received` and `hint`, each name of the C
+ * API is between the bytes 0x0E and 0x0F, so that a binding can replace it by a name of its own language.
+ *
+ * Such a name is a function with its parentheses, a parameter or field, a constant (DIST_REDUCE_... is the whole enum),
+ * NULL, the verb "destroy", or the caller's "thread". `function` and `parameter` are single names, without these bytes.
+ * Call it before dist_last_error() and dist_last_error_info(), which remove the marks.
+ *
+ * Owns     As dist_last_error_info().
+ * Errors   As dist_last_error_info().
+ */
+DIST_API DIST_NODISCARD dist_status dist_last_error_marked(dist_error_info *out_info);
+
+/**
  * Sets this thread's error message and returns `status`.
  *
  *     if (row == NULL) return dist_fail(DIST_NOT_FOUND, "no row 7");
  *
  * In a callback, this makes the message the one that the caller of dist_run() sees.
+ *
+ * The message may have the marks of dist_last_error_marked(), which the caller of dist_last_error() does not see.
  *
  * Owns     The message is copied and truncated to 1,023 bytes. NULL means "".
  * Errors   `status`, or INVALID_ARGUMENT if `status` is DIST_OK.

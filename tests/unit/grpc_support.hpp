@@ -22,6 +22,7 @@
 #include "core/net/grpc_network.hpp"
 #include "core/net/link_modules.hpp"
 #include "tests/unit/counting_memory.hpp"
+#include "tests/unit/plain_error.hpp"
 #include "tests/unit/transport_suite.hpp"
 
 namespace dist {
@@ -52,7 +53,7 @@ inline void use_module(GrpcOptions& options) {
 #ifdef LINK_MODULE
   const char* const given = std::getenv("LINK_FOLDER");
   if (!find_link_module(LINK_MODULE, given != nullptr ? given : LINK_FOLDER, &options.links).ok()) {
-    fail_msg("%s", last_error().message);
+    fail_msg("%s", last_message());
   }
 #endif
 }
@@ -78,7 +79,7 @@ class GrpcWorkers final : public TransportFixture {
     Ref<GrpcNetwork> network;
     Transport* transport = nullptr;
     if (!GrpcNetwork::create({}, with, &network).ok() || !network->join(worker, &transport).ok()) {
-      print_error("%s\n", last_error().message);
+      print_error("%s\n", last_message());
       assert_true(false);
     }
     networks_.push_back(std::move(network));

@@ -27,6 +27,7 @@
 #include "tests/enums.h"
 #include "tests/unit/counting_memory.hpp"
 #include "tests/unit/each_value.hpp"
+#include "tests/unit/plain_error.hpp"
 
 extern "C" {
 #include <cmocka.h>
@@ -67,12 +68,12 @@ void failures_are_recorded(void**) {
   assert_false(status.ok());
   assert_int_equal(status.code(), DIST_OUT_OF_RANGE);
   assert_int_equal(last_error().code, DIST_OUT_OF_RANGE);
-  assert_string_equal(last_error().message, "batch 7 of train");
+  assert_string_equal(last_message(), "batch 7 of train");
   const uint64_t failures = failures_on_this_thread();
   // A message may quote the one that it replaces, and nothing else of it stays.
   last_error().culprit = {GlobalReplica{3}};
-  assert_int_equal(invalid_argument("in[1]: %s", last_error().message).code(), DIST_INVALID_ARGUMENT);
-  assert_string_equal(last_error().message, "in[1]: batch 7 of train");
+  assert_int_equal(invalid_argument("in[1]: %s", last_message()).code(), DIST_INVALID_ARGUMENT);
+  assert_string_equal(last_message(), "in[1]: batch 7 of train");
   assert_int_equal(number(last_error().culprit.replica), -1);
   assert_int_equal(failed_precondition("not now").code(), DIST_FAILED_PRECONDITION);
   assert_int_equal(out_of_memory().code(), DIST_RESOURCE_EXHAUSTED);
@@ -104,7 +105,7 @@ void failures_belong_to_a_thread(void**) {
 void long_messages_are_cut(void**) {
   const std::string words(5000, 'x');
   (void)fail(DIST_INTERNAL, "%s", words.c_str());
-  assert_int_equal(std::strlen(last_error().message), sizeof last_error().message - 1);
+  assert_int_equal(std::strlen(last_message()), sizeof(ErrorRecord::message) - 1);
 }
 
 void text_is_cut_between_characters(void**) {
@@ -238,10 +239,10 @@ void enums_have_names(void**) {
   assert_null(enum_name(LAST_ENUM + 1, 1));
   int32_t found = -100;
   assert_int_equal(enum_from_name(DIST_ENUM_SHARD_POLICY, "nearby", &found).code(), DIST_INVALID_ARGUMENT);
-  assert_non_null(std::strstr(last_error().message, "policy of sharding: use \"AUTO\", "));
+  assert_non_null(std::strstr(last_message(), "policy of sharding: use \"AUTO\", "));
   assert_int_equal(found, -100);
   assert_int_equal(check_domain(LAST_ENUM + 1, "f").code(), DIST_INVALID_ARGUMENT);
-  assert_non_null(std::strstr(last_error().message, "use one of DIST_ENUM_STATUS, DTYPE, "));
+  assert_non_null(std::strstr(last_message(), "use one of DIST_ENUM_STATUS, DTYPE, "));
   assert_false(check_domain(0, "f").ok());
 }
 
@@ -296,8 +297,8 @@ void strides_tell_gaps(void**) {
 void assert_refused(const dist_tensor& bad, const char* words) {
   TensorSize size{-5, 7, false};
   assert_int_equal(check_tensor(bad, "in[2]", &size).code(), DIST_INVALID_ARGUMENT);
-  assert_non_null(std::strstr(last_error().message, "in[2]"));
-  assert_non_null(std::strstr(last_error().message, words));
+  assert_non_null(std::strstr(last_message(), "in[2]"));
+  assert_non_null(std::strstr(last_message(), words));
   assert_true(size.elements == -5 && size.bytes == 7);  // written only on OK
 }
 

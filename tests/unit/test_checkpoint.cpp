@@ -20,6 +20,7 @@
 #include "core/checkpoint/dtypes.hpp"
 #include "tests/enums.h"
 #include "tests/unit/each_value.hpp"
+#include "tests/unit/plain_error.hpp"
 
 // Last: its macro fail() would hide dist::fail().
 #include <setjmp.h>
@@ -191,11 +192,10 @@ void interrupted_and_short_calls_go_on(void**) {
   assert_true(system_now.calls > 1000 / 5);
   assert_true(got == text + end);
   assert_int_equal(file.read_at(1000, got.data(), 8).code(), DIST_DATA_LOSS);
-  assert_string_equal(last_error().message,
-                      "ends at byte 1007, but should have 1 more bytes: it was truncated");
+  assert_string_equal(last_message(), "ends at byte 1007, but should have 1 more bytes: it was truncated");
   begin({.fail_at = 0, .error = EIO});
   assert_int_equal(file.read_at(0, got.data(), 8).code(), DIST_DATA_LOSS);
-  assert_string_equal(last_error().message, "cannot be read: Input/output error");
+  assert_string_equal(last_message(), "cannot be read: Input/output error");
   begin({});
 }
 
@@ -225,7 +225,7 @@ void every_call_fails_once(void**) {
     const Status status = replace(path, "new!");
     begin({});
     assert_int_equal(status.code(), row.status);
-    if (!status.ok()) assert_string_equal(last_error().message, row.message);
+    if (!status.ok()) assert_string_equal(last_message(), row.message);
     assert_string_equal(contents(path).c_str(), row.left);
     assert_int_equal(folder.names().size(), 1);
   }

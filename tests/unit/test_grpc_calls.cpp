@@ -18,6 +18,7 @@
 #include "core/net/grpc/call_frames.hpp"
 #include "core/net/grpc_calls.hpp"
 #include "tests/unit/grpc_support.hpp"
+#include "tests/unit/plain_error.hpp"
 
 namespace dist {
 namespace {
@@ -116,7 +117,7 @@ Ref<GrpcCalls> make(GrpcCallOptions options) {
   options.module_folder = MODULE_FOLDER;
   Ref<GrpcCalls> made;
   const Ref<Memory> memory = some_memory();
-  if (!GrpcCalls::create(*memory, options, &made).ok()) fail_msg("%s", last_error().message);
+  if (!GrpcCalls::create(*memory, options, &made).ok()) fail_msg("%s", last_message());
   return made;
 }
 
@@ -432,7 +433,7 @@ void addresses_and_exposure_are_checked(void**) {
   assert_int_equal(GrpcCalls::create(*memory, options, &made).code(), DIST_FAILED_PRECONDITION);
   options.allow_plaintext = true;
   assert_int_equal(GrpcCalls::create(*memory, options, &made).code(), DIST_FAILED_PRECONDITION);
-  assert_says(std::string(last_error().message), "DIST_JOB_SECRET");
+  assert_says(std::string(last_message()), "DIST_JOB_SECRET");
   options.secret = "known";
   assert_true(GrpcCalls::create(*memory, options, &made).ok());
   assert_true(made->port() > 0);

@@ -12,6 +12,7 @@
 #include "core/net/grpc_calls.hpp"
 #include "tests/unit/grpc_authority.hpp"
 #include "tests/unit/grpc_support.hpp"
+#include "tests/unit/plain_error.hpp"
 
 namespace dist {
 namespace {
@@ -159,7 +160,7 @@ void unusable_files_are_errors_at_once(void**) {
       Transport* transport = nullptr;
       assert_true(GrpcNetwork::create({}, options, &network).ok());
       assert_int_equal(network->join(worker, &transport).code(), DIST_INVALID_ARGUMENT);
-      assert_says(std::string(last_error().message), each.text);
+      assert_says(std::string(last_message()), each.text);
     }
     // With the files, as they are known if the texts come from the variables.
     GrpcOptions of_files = workers.options(0);
@@ -169,14 +170,14 @@ void unusable_files_are_errors_at_once(void**) {
     Transport* transport = nullptr;
     assert_true(GrpcNetwork::create({}, of_files, &network).ok());
     assert_int_equal(network->join(0, &transport).code(), DIST_INVALID_ARGUMENT);
-    assert_says(std::string(last_error().message), each.named);
+    assert_says(std::string(last_message()), each.named);
     GrpcCallOptions options;
     options.module_folder = MODULE_FOLDER;
     set(options, each.files);
     const Ref<Memory> memory = Ref<Memory>::adopt(Memory::create({}));
     Ref<GrpcCalls> calls;
     assert_int_equal(GrpcCalls::create(*memory, options, &calls).code(), DIST_INVALID_ARGUMENT);
-    assert_says(std::string(last_error().message), each.text);
+    assert_says(std::string(last_message()), each.text);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/unit/grpc_support.hpp"
+#include "tests/unit/plain_error.hpp"
 
 namespace dist {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 Ref<GrpcNetwork> network_of(const GrpcOptions& options, Transport** out) {
   Ref<GrpcNetwork> network;
   if (!GrpcNetwork::create({}, options, &network).ok() || !network->join(options.me, out).ok()) {
-    print_error("%s\n", last_error().message);
+    print_error("%s\n", last_message());
     assert_true(false);
   }
   return network;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "tests/unit/grpc_support.hpp"
+#include "tests/unit/plain_error.hpp"
 
 namespace dist {
 namespace {
@@ -25,7 +26,7 @@ struct Joined {
     options.lease_ns = kGuardNs;
     if (change) change(options);
     if (!GrpcNetwork::create({}, options, &network).ok() || !network->join(worker, &transport).ok()) {
-      print_error("%s\n", last_error().message);
+      print_error("%s\n", last_message());
       assert_true(false);
     }
   }

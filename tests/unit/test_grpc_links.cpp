@@ -22,6 +22,7 @@
 #include "tests/skip.h"
 #include "tests/unit/grpc_stranger.hpp"
 #include "tests/unit/grpc_support.hpp"
+#include "tests/unit/plain_error.hpp"
 
 namespace dist {
 namespace {
@@ -187,7 +188,7 @@ void an_address_in_use_is_an_error_at_once(void**) {
   assert_true(GrpcNetwork::create({}, workers.options(0), &network).ok());
   Transport* transport = nullptr;
   assert_int_equal(network->join(0, &transport).code(), DIST_UNAVAILABLE);
-  assert_says(std::string(last_error().message), "cannot listen on " + workers.address(0));
+  assert_says(std::string(last_message()), "cannot listen on " + workers.address(0));
   assert_null(transport);
   assert_int_equal(network->join(1, &transport).code(), DIST_INVALID_ARGUMENT);
   first.close();
@@ -225,10 +226,9 @@ void options_are_checked(void**) {
   };
   assert_int_equal(code_of(pem), DIST_OK);
   assert_int_equal(code_of([&](GrpcOptions& o) { pem(o), o.certificate = "junk"; }), DIST_INVALID_ARGUMENT);
-  assert_says(std::string(last_error().message),
-              "the certificate has no \"-----BEGIN ... CERTIFICATE-----\"");
+  assert_says(std::string(last_message()), "the certificate has no \"-----BEGIN ... CERTIFICATE-----\"");
   assert_int_equal(code_of([&](GrpcOptions& o) { pem(o), o.key = o.ca; }), DIST_INVALID_ARGUMENT);
-  assert_says(std::string(last_error().message), "the key has no");
+  assert_says(std::string(last_message()), "the key has no");
   // Plain text, off loopback.
   for (const char* const far : {"10.0.0.1:1", "127.example.org:1", "localhost.example.org:1", "0.0.0.0:1"}) {
     assert_int_equal(code_of(nothing, {far}), DIST_FAILED_PRECONDITION);
@@ -254,7 +254,7 @@ void without_the_module_it_says_so(void**) {
   const auto says = [&](const std::string& folder, const char* part) {
     options.module_folder = folder.c_str();
     assert_int_equal(GrpcNetwork::create({}, options, &network).code(), DIST_UNAVAILABLE);
-    assert_says(std::string(last_error().message), part);
+    assert_says(std::string(last_message()), part);
   };
   says("/nowhere", "libdist-grpc.so was not found at /nowhere/libdist-grpc.so");
   says("/nowhere", "or set DIST_MODULE_FOLDER to the folder that contains it (PREFIX/lib/dist");
@@ -291,7 +291,7 @@ void the_module_is_found_beside_libdist(void**) {
   if (std::filesystem::is_symlink(beside)) std::filesystem::remove(beside);
   std::filesystem::create_symlink(OTHER_LIBRARY, beside);
   assert_int_equal(create(), DIST_UNAVAILABLE);
-  assert_says(std::string(last_error().message), beside + " is not a libdist-grpc.so module");
+  assert_says(std::string(last_message()), beside + " is not a libdist-grpc.so module");
   std::filesystem::remove(beside);
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/unit/grpc_support.hpp"
+#include "tests/unit/plain_error.hpp"
 
 namespace dist {
 namespace {
@@ -79,7 +80,7 @@ void the_reason_why_one_cannot_listen_is_reported(void**) {
   const auto refused = [&](const std::string& bind_address, const char* reason) {
     Listener worker({"192.0.2.1:" + port, "192.0.2.2:1"}, bind_address.c_str());
     assert_int_equal(worker.join(), DIST_UNAVAILABLE);
-    assert_says(std::string(last_error().message), "cannot listen on " + bind_address + ": " + reason);
+    assert_says(std::string(last_message()), "cannot listen on " + bind_address + ": " + reason);
   };
   refused("192.0.2.9:" + port, "the address belongs to no interface of this machine");
   refused("not..a.name:" + port, "the host name not..a.name does not resolve");
@@ -107,7 +108,7 @@ void data_move_between_workers_that_listen_elsewhere(void**) {
       options.allow_plaintext = true;
       use_module(options);
       assert_true(GrpcNetwork::create({}, options, &networks[w]).ok());
-      if (!networks[w]->join(static_cast<int>(w), &transports[w]).ok()) fail_msg("%s", last_error().message);
+      if (!networks[w]->join(static_cast<int>(w), &transports[w]).ok()) fail_msg("%s", last_message());
     }
     assert_speak(*transports[1], *transports[0], 1);
     assert_speak(*transports[0], *transports[1], 2);

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "tests/unit/grpc_support.hpp"
+#include "tests/unit/plain_error.hpp"
 
 namespace dist {
 namespace {
@@ -38,7 +39,7 @@ int worker_main(int argc, char** argv) {
   Ref<GrpcNetwork> network;
   Transport* transport = nullptr;
   if (!GrpcNetwork::create({}, options, &network).ok() || !network->join(me, &transport).ok()) {
-    std::fprintf(stderr, "%s\n", last_error().message);
+    std::fprintf(stderr, "%s\n", last_message());
     return 2;
   }
   std::byte hello{7};

@@ -19,6 +19,7 @@
 #include "core/input/iterator.hpp"
 #include "core/input/partial_batch.hpp"
 #include "core/input/shuffle.hpp"
+#include "tests/unit/plain_error.hpp"
 
 extern "C" {
 #include <cmocka.h>  // last: it makes a macro of `fail`
@@ -208,24 +209,24 @@ void a_hosts_function_makes_datasets(void**) {
   making.handle = handle_of(Ref<Dataset>::share(dataset.get()).take());
   making.code = DIST_NOT_FOUND;
   assert_int_equal(make_by(making, &out).code(), DIST_NOT_FOUND);
-  assert_non_null(std::strstr(last_error().message, "NOT_FOUND for input pipeline 3 without a reason"));
+  assert_non_null(std::strstr(last_message(), "NOT_FOUND for input pipeline 3 without a reason"));
   making.handle = nullptr;
   making.reason = "no such table";
   assert_int_equal(make_by(making, &out).code(), DIST_NOT_FOUND);
-  assert_string_equal(last_error().message, "no such table");
+  assert_string_equal(last_message(), "no such table");
 
   making = {};
   assert_int_equal(make_by(making, &out).code(), DIST_INVALID_ARGUMENT);
-  assert_non_null(std::strstr(last_error().message, "created no dataset"));
+  assert_non_null(std::strstr(last_message(), "created no dataset"));
   ValueRef value;
   assert_true(Value::copy_tensor(*memory, tensor, &value).ok());
   making.handle = handle_of(value.get());
   assert_int_equal(make_by(making, &out).code(), DIST_INVALID_ARGUMENT);
-  assert_non_null(std::strstr(last_error().message, "not a dataset"));
+  assert_non_null(std::strstr(last_message(), "not a dataset"));
   assert_null(out.get());
   assert_int_equal(Dataset::of(making.handle, "f", &found).code(), DIST_INVALID_ARGUMENT);
   assert_int_equal(Dataset::of(nullptr, "f", &found).code(), DIST_INVALID_ARGUMENT);
-  assert_string_equal(last_error().message, "f(): dataset is NULL");
+  assert_string_equal(last_message(), "f(): dataset is NULL");
 }
 
 void each_replicas_rows_have_aligned_memory_of_their_own(void**) {

@@ -13,6 +13,7 @@
 
 #include "core/cluster/job_settings.hpp"
 #include "core/net/link_security.hpp"
+#include "tests/unit/plain_error.hpp"
 
 extern "C" {
 #include <cmocka.h>
@@ -81,7 +82,7 @@ void an_unusable_file_is_named_with_its_variable(void**) {
       files.write(i, each.bytes);
       JobSettings settings(*memory);
       assert_int_equal(check(settings).code(), DIST_INVALID_ARGUMENT);
-      const std::string message = last_error().message;
+      const std::string message = last_message();
       const std::string begin = std::string(kNames[i]) + ": the file " + files.path(i);
       if (!message.starts_with(begin) || message.find(each.text) == std::string::npos)
         fail_msg("not '%s ...%s': %s", begin.c_str(), each.text, message.c_str());
@@ -101,8 +102,8 @@ void a_file_that_cannot_be_read_is_named_with_its_variable(void**) {
       const Status status = check(settings);
       if (is_folder) rmdir(files.path(i).c_str());
       assert_false(status.ok());
-      if (!std::string(last_error().message).starts_with(begin))
-        fail_msg("not '%s ...': %s", begin.c_str(), last_error().message);
+      if (!std::string(last_message()).starts_with(begin))
+        fail_msg("not '%s ...': %s", begin.c_str(), last_message());
     }
   }
 }
@@ -114,7 +115,7 @@ void a_variable_that_is_not_set_is_named(void**) {
     unsetenv(kNames[i]);
     JobSettings settings(*memory);
     assert_int_equal(check(settings).code(), DIST_INVALID_ARGUMENT);
-    const std::string message = last_error().message;
+    const std::string message = last_message();
     if (!message.ends_with(std::string("Set ") + kNames[i] + ", too.")) fail_msg("%s", message.c_str());
   }
   const Files files;

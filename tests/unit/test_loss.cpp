@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "core/metric/average_loss.hpp"
+#include "tests/unit/plain_error.hpp"
 
 extern "C" {
 #include <cmocka.h>
@@ -24,8 +25,8 @@ const dist_tensor kResult{&g_result, DIST_F32, 0, nullptr, nullptr};
 
 void assert_needs_a_replica(const Status& status, const char* call) {
   assert_int_equal(status.code(), DIST_FAILED_PRECONDITION);
-  assert_ptr_equal(std::strstr(last_error().message, call), last_error().message);
-  assert_non_null(std::strstr(last_error().message, "replica is NULL, as in the cross-replica context"));
+  assert_ptr_equal(std::strstr(last_message(), call), last_message());
+  assert_non_null(std::strstr(last_message(), "replica is NULL, as in the cross-replica context"));
 }
 
 // The number of replicas counts where the caller does not give the size of the global batch.

@@ -23,6 +23,7 @@
 #include "core/net/grpc/carrier.hpp"
 #include "tests/skip.h"
 #include "tests/unit/grpc_support.hpp"
+#include "tests/unit/plain_error.hpp"
 
 namespace dist {
 namespace {
@@ -43,15 +44,15 @@ void data_in_plain_text_are_refused_where_they_may_not_be(void**) {
   options.ca = options.certificate = "-----BEGIN CERTIFICATE-----";
   options.key = "-----BEGIN PRIVATE KEY-----";
   assert_int_equal(create(options).code(), DIST_FAILED_PRECONDITION);
-  assert_says(std::string(last_error().message), "TLS certificates are set");
+  assert_says(std::string(last_message()), "TLS certificates are set");
   options = workers.options(0);
   const char* const far[] = {"10.0.0.1:4000", "10.0.0.2:4000"};
   options.addresses = far;
   assert_int_equal(create(options).code(), DIST_FAILED_PRECONDITION);
-  assert_says(std::string(last_error().message), "DIST_PLAINTEXT=1");
+  assert_says(std::string(last_message()), "DIST_PLAINTEXT=1");
   options.allow_plaintext = true;
   assert_int_equal(create(options).code(), DIST_FAILED_PRECONDITION);
-  assert_says(std::string(last_error().message), "DIST_JOB_SECRET");
+  assert_says(std::string(last_message()), "DIST_JOB_SECRET");
   options.secret = "known to all";
   assert_true(create(options).ok());
 }
@@ -59,15 +60,15 @@ void data_in_plain_text_are_refused_where_they_may_not_be(void**) {
 void a_library_that_is_not_there_is_named(void**) {
   const dist_link_functions* links = nullptr;
   assert_int_equal(find_link_module(LINK_MODULE, "/nowhere", &links).code(), DIST_UNAVAILABLE);
-  assert_says(std::string(last_error().message), "libdist-" LINK_MODULE ".so was not found at /nowhere/");
+  assert_says(std::string(last_message()), "libdist-" LINK_MODULE ".so was not found at /nowhere/");
   assert_int_equal(find_link_module("gloo", "/nowhere", &links).code(), DIST_UNAVAILABLE);
-  assert_says(std::string(last_error().message), "libgloo-dev");
+  assert_says(std::string(last_message()), "libgloo-dev");
   // Another library, which is no link module.
   const std::string folder = "/tmp/dist-modules-" + std::to_string(getpid());
   std::filesystem::create_directory(folder);
   std::filesystem::create_symlink(MODULE_FOLDER "/libdist-grpc.so", folder + "/libdist-" LINK_MODULE ".so");
   assert_int_equal(find_link_module(LINK_MODULE, folder.c_str(), &links).code(), DIST_UNAVAILABLE);
-  assert_says(std::string(last_error().message), "is not a libdist-" LINK_MODULE ".so module");
+  assert_says(std::string(last_message()), "is not a libdist-" LINK_MODULE ".so module");
   std::filesystem::remove_all(folder);
 }
 

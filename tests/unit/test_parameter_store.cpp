@@ -17,6 +17,7 @@
 #include "core/ps/numbers.hpp"
 #include "core/ps/parameter_store.hpp"
 #include "core/ps/pushes.hpp"
+#include "tests/unit/plain_error.hpp"
 
 extern "C" {
 #include <cmocka.h>
@@ -29,7 +30,7 @@ namespace {
 Ref<Memory> some_memory() { return Ref<Memory>::adopt(Memory::create({})); }
 
 void assert_ok(const Status& status) {
-  if (!status.ok()) print_error("%s\n", last_error().message);
+  if (!status.ok()) print_error("%s\n", last_message());
   assert_true(status.ok());
 }
 

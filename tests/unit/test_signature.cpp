@@ -76,7 +76,12 @@ struct Case {
     return {trouble, members, failures, nullptr, 0, 12, waited_ns, allowed_ns, naming, nullptr, state};
   }
   bool decidable() const { return dist::decidable(evidence()); }
-  ErrorRecord verdict() const { return dist::verdict(evidence()); }
+  ErrorRecord verdict() const {
+    ErrorRecord error = dist::verdict(evidence());
+    copy_plain(error.message, error.message);
+    copy_plain(error.hint, error.hint);
+    return error;
+  }
 };
 
 void has(const char* text, const char* words) {

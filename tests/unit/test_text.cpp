@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/base/text: the form of texts that leave the library.
 #include "core/base/text.hpp"
+#include "tests/unit/plain_error.hpp"
 
 #include <csetjmp>
 #include <cstdarg>
@@ -43,7 +44,7 @@ void any_bytes_become_a_line(void**) {
     assert_int_equal(is_line(each.in), std::strcmp(each.in, each.out) == 0);
   }
   char kept[16];
-  copy_shown(kept, "a\nb\tc\r", Breaks::kKept);
+  copy_shown(kept, "a\nb\tc\r", Keep::kBreaks);
   assert_string_equal(kept, "a\nb\tc\\x0d");
   char small[6];
   copy_shown(small, "abc\xE2\x82\xAC");  // no half of a character, nor of an escape
@@ -51,7 +52,7 @@ void any_bytes_become_a_line(void**) {
   copy_shown(small, "abc\x1b");
   assert_string_equal(small, "abc");
   char cut[8] = "abc\xE2\x82";
-  show_in_place(cut, Breaks::kEscaped);
+  show_in_place(cut, Keep::kNothing);
   assert_string_equal(cut, "abc");
 }
 
@@ -83,7 +84,7 @@ void one_is_singular(void**) {
 void names_are_lines(void**) {
   assert_true(check_name("caf\xC3\xA9", "name").ok());
   assert_false(check_name("a\nb", "name").ok());
-  assert_string_equal(last_error().message,
+  assert_string_equal(last_message(),
                       "name is \"a\\nb\"; a name is one line of UTF-8, without control characters");
   assert_false(check_name("\xFF", "name").ok());
 }

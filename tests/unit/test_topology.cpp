@@ -17,6 +17,7 @@ extern "C" {
 #include <cmocka.h>
 
 #include "tests/skip.h"
+#include "tests/unit/plain_error.hpp"
 }
 
 namespace dist {
@@ -33,7 +34,7 @@ void expect(const Numbers& got, const Numbers& wanted) {
 
 Ref<Topology> topology_of(CountingMemory& memory, const std::vector<CpuPlace>& places) {
   Ref<Topology> topology;
-  if (!topology_of_places(*memory, places, true, &topology).ok()) fail_msg("%s", last_error().message);
+  if (!topology_of_places(*memory, places, true, &topology).ok()) fail_msg("%s", last_message());
   return topology;
 }
 

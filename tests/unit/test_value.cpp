@@ -10,6 +10,7 @@
 #include "core/value/value.hpp"
 #include "core/value/variable.hpp"
 #include "tests/unit/counting_memory.hpp"
+#include "tests/unit/plain_error.hpp"
 
 // Last: its macro fail() would hide dist::fail().
 #include <setjmp.h>
@@ -55,7 +56,7 @@ ValueRef dict(Memory& memory, const std::vector<const char*>& keys, const std::v
 
 void assert_invalid(Status status, const char* message) {
   assert_int_equal(status.code(), DIST_INVALID_ARGUMENT);
-  assert_string_equal(last_error().message, message);
+  assert_string_equal(last_message(), message);
 }
 
 void equal_structures_merge_leaf_by_leaf(void**) {

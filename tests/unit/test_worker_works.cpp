@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/async/plan.hpp"
+#include "tests/unit/plain_error.hpp"
 #include "tests/unit/worker_cluster.hpp"
 
 namespace dist {
@@ -241,7 +242,7 @@ void who_has_left_well_is_missed_at_once(void**) {
     assert_false(ours[2].goes_on());
     assert_true(cluster.group(1).poisoned());
     assert_int_equal(cluster.group(1).failure().code(), DIST_ABORTED);
-    assert_non_null(std::strstr(last_error().message, "worker 0"));
+    assert_non_null(std::strstr(last_message(), "worker 0"));
     cluster.meeting(1).leave(kOk, {});
   }
 }

@@ -11,7 +11,6 @@ import itertools
 from typing import Any, Callable, NoReturn, Optional
 
 from . import _cdist
-from ._words import in_python
 from .constants import Status
 from .errors import Aborted, DistError, carried
 
@@ -60,7 +59,7 @@ def tell(error: BaseException) -> int:
     """Tells libdist, on this thread, of what a function raised; the status for it."""
     if isinstance(error, DistError):
         if error._told:
-            return int(_cdist.fail_as_told(error.status, _plain(error.message)))
+            return int(_cdist.fail_as_told(error.status, _plain(error._told)))
         return int(_cdist.fail(error.status, _plain(error.message)))
     status = Status.UNKNOWN
     if isinstance(error, KeyboardInterrupt):
@@ -116,7 +115,7 @@ class Failures:
 
 
 def is_of_a_peer(error: BaseException) -> bool:
-    return isinstance(error, Aborted) and error._told
+    return isinstance(error, Aborted) and bool(error._told)
 
 
 def call(failures: Failures, native: Callable[..., Any], *arguments: Any) -> Any:
@@ -145,7 +144,7 @@ class Log:
 
     def on_log(self, level: int, message: str) -> None:
         try:
-            self.fn(level, in_python(message))
+            self.fn(level, message)
         except Exception:  # nobody is there to be told
             pass
 

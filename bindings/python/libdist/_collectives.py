@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar, Uni
 import numpy as np
 
 from . import _calls, _cdist, _tensors
-from ._arguments import checked
+from ._arguments import checked, wrong
 from ._context import Context
 from ._options import native_options
 from ._tensors import Out, Tensors
@@ -57,7 +57,7 @@ class _Operator:
 class Issue:
     """One collective that is ready to be called: the native function, its arguments, and what they need."""
 
-    __slots__ = ("name", "native", "head", "ins", "outs", "options", "operator", "result")
+    __slots__ = ("name", "native", "head", "ins", "outs", "lists", "options", "operator", "result")
 
     def __init__(self, name: str, native: Any, head: tuple[Any, ...], options: dict[str, Any]) -> None:
         self.name = name
@@ -67,6 +67,8 @@ class Issue:
         self.operator: Optional[_Operator] = None
         self.ins: Optional[list[Any]] = None
         self.outs: Optional[list[Any]] = None
+        self.lists = max(1, int(options.get("contributions") or 1))
+        """How many lists like `outs` there are in `ins`."""
         self.result: Any = None
 
     def some_options(self) -> Any:
@@ -80,7 +82,7 @@ class Issue:
         if self.ins is None and self.outs is None:
             self.native(replica, *self.head, self.options)
             return
-        n = len(self.outs if self.outs is not None else self.ins or ())
+        n = len(self.outs) if self.outs is not None else len(self.ins or ()) // self.lists
         self.native(replica, *self.head, self.ins, self.outs, n, self.options)
 
 
@@ -143,6 +145,13 @@ class Collectives(Generic[Result]):
         if out is not None:
             issue.outs = issue.ins if out is x else _tensors.give_all(_listed(out), writable=True)
         issue.result = out
+        lists = issue.lists
+        if issue.ins is not None and issue.outs is not None and len(issue.ins) != lists * len(issue.outs):
+            given = f"x has {len(issue.ins)} tensors and out has {len(issue.outs)}"
+            wrong(name, f"{given}, but x must have {'as many as' if lists == 1 else f'{lists} for each of'} out")
+        splits = options.get("splits")
+        if splits is not None and len(splits) != self._members(options):
+            wrong(name, f"splits has {len(splits)} numbers, but must have one for each of {self._members(options)} replicas")
         return self._call(issue)
 
     def all_reduce(self, op: Op, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Result:
@@ -214,6 +223,8 @@ class Collectives(Generic[Result]):
     def _new_results(op: Op, x: Any, options: Any) -> Any:
         contributions = options.get("contributions", 1) or 1
         tensors = _listed(x)
+        if contributions > 1 and len(tensors) % contributions != 0:
+            raise InvalidArgument(f"x has {len(tensors)} tensors, but must have {contributions} for each result")
         results = [_reduced(op, tensor) for tensor in tensors[: len(tensors) // contributions]]
         return results if _is_list(x) else results[0]
 
@@ -228,7 +239,7 @@ class Collectives(Generic[Result]):
         members = self._members(options)
         if divide and shape[axis] % members:
             raise InvalidArgument(
-                f"Replica.reduce_scatter(): {shape[axis]} rows are no {members} equal parts: give an `out` on each replica"
+                f"Replica.reduce_scatter(): {shape[axis]} rows cannot be divided into {members} equal parts. Pass out on each replica."
             )
         shape[axis] = shape[axis] // members if divide else shape[axis] * members
         return _like(tensor, shape=tuple(shape))

@@ -45,6 +45,13 @@ class Options(TypedDict, total=False):
 _PLAIN = ("axis", "numerics", "contributions", "bytes_per_pack", "reduce_element_bytes")
 
 
+def _invalid_weights(given: int, options: Any) -> Exception:
+    from .errors import InvalidArgument  # which needs this module
+
+    expected = max(1, int(options.get("contributions") or 1))
+    return InvalidArgument(f"weights has {given} numbers, but must have {expected}, one for each contribution")
+
+
 def native_options(options: dict[str, Any]) -> Any:
     """Options, which have been checked, as the native object; None for none."""
     if not options:
@@ -61,6 +68,8 @@ def native_options(options: dict[str, Any]) -> Any:
     weights, splits = options.get("weights"), options.get("splits")
     if weights is not None:
         numbers = [weights] if isinstance(weights, float) else list(weights)
+        if len(numbers) != max(1, int(options.get("contributions") or 1)):
+            raise _invalid_weights(len(numbers), options)
         native.set_weights(numbers, len(numbers))
     if splits is not None:
         native.set_splits(list(splits), len(splits))

@@ -7,7 +7,6 @@ from typing import Any
 
 from . import _cdist
 from ._arguments import checked
-from ._words import in_python
 from .constants import Collective, Status
 
 
@@ -35,6 +34,8 @@ class DistError(Exception):
         received: str = "",
         hint: str = "",
         logical_device: int = -1,
+        function: str = "",
+        parameter: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -52,14 +53,18 @@ class DistError(Exception):
         self.tag = tag
         """Of the collective."""
         self.expected = expected
-        """What the majority, or the lowest id, asked for."""
+        """What the majority, or the lowest id, asked for; of an argument, what it must be."""
         self.received = received
-        """What the culprit asked for, or that it left or did not come."""
+        """What the culprit asked for, or that it left or did not come; of an argument, what it is."""
         self.hint = hint
         """What to try."""
         self.logical_device = logical_device
         """Which of the culprit's logical devices it was; -1: the replica as a whole."""
-        self._told = False  # by libdist itself, not made in Python
+        self.function = function
+        """The function of this package that failed."""
+        self.parameter = parameter
+        """The argument or option at fault."""
+        self._told = ""  # the message with its marks, of libdist itself; "": made in Python
 
     def __str__(self) -> str:
         return self.message
@@ -219,7 +224,7 @@ def _from_record(record: bytes) -> DistError:
     status, worker, replica, collective, group, sequence = map(int, fields[:6])
     error = error_of(
         status,
-        in_python(fields[6]),
+        fields[6],
         worker=worker,
         replica=replica,
         collective=collective,
@@ -228,10 +233,12 @@ def _from_record(record: bytes) -> DistError:
         tag=fields[7],
         expected=fields[8],
         received=fields[9],
-        hint=in_python(fields[10]),
+        hint=fields[10],
         logical_device=int(fields[11]),
+        function=fields[12],
+        parameter=fields[13],
     )
-    error._told = True
+    error._told = fields[14]
     return error
 
 

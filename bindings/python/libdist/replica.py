@@ -373,7 +373,8 @@ class Replica(Native, Collectives[Any], Devices):
         # C would take a handle that is kept for one of the run that is under way now.
         if self._over:
             raise FailedPrecondition(
-                f"{name}(): replica {self.id} is not running. Its handle is valid only inside its function."
+                f"{name}(): replica {self.id} is not running. Its handle is valid only inside its function.",
+                function=name,
             )
 
     def _seen(self) -> Optional[values.Seen]:

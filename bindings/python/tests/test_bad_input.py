@@ -138,6 +138,22 @@ class BadInput(unittest.TestCase):
                     strategy.run(lambda replica: replica.all_reduce(ReduceOp.SUM, np.ones(2), out))
             self.assertEqual(frozen.tolist(), [1, 1])
 
+    def test_lists_that_do_not_fit_together(self):
+        one, two = np.ones(1), [np.ones(1), np.ones(1)]
+        for words, call in (
+            ("x has 1 tensors and out has 2", lambda r: r.all_reduce("SUM", [one], out=two)),
+            ("x has 1 tensors and out has 2", lambda r: r.broadcast(0, [one], out=two)),
+            ("x has 2 tensors and out has 1", lambda r: r.all_reduce("SUM", two, out=[one])),
+            ("x has 1 tensors and out has 1, but x must have 2 for each",
+             lambda r: r.all_reduce("SUM", [one], out=[one], contributions=2)),
+            ("weights has 1 numbers, but must have 2",
+             lambda r: r.all_reduce("MEAN", two, out=[one], contributions=2, weights=[1.0])),
+            ("splits has 1 numbers, but must have one for each of 2",
+             lambda r: r.all_to_all(np.ones(4), out=np.ones(4), splits=[4])),
+        ):
+            with self.subTest(words), Strategy(2) as strategy, self.assertRaisesRegex(InvalidArgument, words):
+                strategy.run(call)
+
     def test_outside_and_inside_are_told_apart(self):
         with Strategy(2) as strategy:
             v = strategy.variable(np.zeros(1))

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Failures: the program's own exception or libdist's report, nothing lost, and the strategy goes on."""
 
+import itertools
+import operator
+import pathlib
+import re
 import threading
 import traceback
 import unittest
@@ -8,6 +12,7 @@ import unittest
 import numpy as np
 
 import libdist
+from libdist import _cdist
 from libdist import (
     Aborted,
     Cancelled,
@@ -19,7 +24,6 @@ from libdist import (
     ReduceOp,
     Strategy,
 )
-from libdist._words import in_python
 
 
 class Mine(Exception):
@@ -30,10 +34,40 @@ def ones_reduced(replica):
     return replica.all_reduce(ReduceOp.SUM, np.ones(2)).tolist()
 
 
-class Words(unittest.TestCase):
-    def test_what_ends_an_object_is_close(self):
-        said = "dist_strategy_destroy(): the strategy still has a coordinator; destroy it first"
-        self.assertEqual(in_python(said), "Strategy.close(): the strategy still has a coordinator; close it first")
+def own_words(text):
+    """The text in Python's words; backquotes are around names of C."""
+    marks = itertools.cycle("\x0e\x0f")
+    return _cdist.own_words("".join(next(marks) if each == "`" else each for each in text))
+
+
+class Names(unittest.TestCase):
+    def test_names_of_c_are_pythons(self):
+        for said, expected in (
+            ("`dist_strategy_destroy()`: groups are left; `destroy` them first",
+             "Strategy.close(): groups are left; close them first"),
+            ("leave it with `dist_set_strategy()`: `NULL`", "leave it with set_strategy(): None"),
+            ("inside a `dist_done_fn`, which", "inside a done callback, which"),
+            ("the source returned `DIST_OK`", "the source returned Status.OK"),
+            ("`dist_run_options.timeout_ns` is negative", "timeout is negative"),
+            ("`options->names[3]` is `NULL`", "names[3] is None"),
+            ("`op` is `DIST_REDUCE_USER`; use another `DIST_REDUCE_...`", "op is ReduceOp.USER; use another ReduceOp"),
+            ("no file dist_data.csv, NULL", "no file dist_data.csv, NULL"),
+        ):
+            self.assertEqual(own_words(said), expected)
+
+    def test_every_name_is_there(self):
+        tried = 0
+        for file in ("dist_names.i", "dist_enum_names.i"):
+            path = pathlib.Path(__file__).parents[2] / file
+            if not path.is_file():
+                self.skipTest("the table of names is not there")
+            for row in (line.split(" | ") for line in path.read_text("utf-8").splitlines()):
+                if len(row) != 4 or not re.fullmatch("dist_[a-z_]+|DIST_[A-Z0-9_]+", row[0]) or row[3] == "-" or " " in row[3]:
+                    continue
+                tried += 1
+                if not row[3].startswith("DIST_"):
+                    operator.attrgetter(row[3])(libdist)  # AttributeError: it is not there
+        self.assertGreater(tried, 500)
 
 
 class Errors(unittest.TestCase):

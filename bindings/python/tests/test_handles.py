@@ -12,7 +12,6 @@ import numpy as np
 
 import libdist
 from libdist import FailedPrecondition, Strategy, Threads, _cdist
-from libdist._words import in_python
 
 PATIENCE = 60  # seconds; only against a hang
 ROUNDS = int(os.environ.get("ROUNDS", "15"))
@@ -233,16 +232,6 @@ class Names(unittest.TestCase):
                 except (TypeError, OverflowError):  # of another number of arguments, or a text
                     pass
         self.assertGreater(tried, 50)
-
-    def test_names_in_texts(self):
-        for said, expected in (
-            ("leave it with dist_set_strategy(NULL).", "leave it with set_strategy(None)."),
-            ("inside a dist_done_fn, which", "inside a done callback, which"),
-            ("the source returned DIST_OK", "the source returned Status.OK"),
-            ("partition->shape is NULL", "shape is None"),
-            ("no file dist_data.csv", "no file dist_data.csv"),
-        ):
-            self.assertEqual(in_python(said), expected)
 
     def test_a_number_that_is_none_names_its_option(self):
         with Strategy(1) as strategy, self.assertRaises(TypeError) as caught:

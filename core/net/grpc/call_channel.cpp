@@ -81,7 +81,7 @@ class Calls::Channel final : public CallChannel {
 
   void why_not(char* text, std::size_t size) const noexcept override {
     const std::scoped_lock lock(line_->mutex);
-    copy_shown(text, size, line_->why.c_str());
+    copy_shown(text, size, line_->why.c_str(), Keep::kMarks);
   }
 
   bool rejected() const noexcept override {

@@ -185,7 +185,7 @@ void Endpoint::why_lost(int worker, char* text, std::size_t size) const noexcept
   text[0] = '\0';
   if (memory_.forked()) return;
   const std::scoped_lock lock(members_);
-  copy_shown(text, size, known_of(at(worker)).c_str());
+  copy_shown(text, size, known_of(at(worker)).c_str(), Keep::kMarks);
 }
 
 int Endpoint::num_connections() const noexcept {

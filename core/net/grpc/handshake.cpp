@@ -274,7 +274,7 @@ std::string Endpoint::not_in_this_generation(const Hello& hello) noexcept {
   const std::string worker = "worker " + number(hello.from);
   const bool control = hello.purpose == Purpose::kControl;
   if (hello.forms == 0 && config_.forms) {
-    return "the job has continued without " + worker + ". Call dist_strategy_reform() to rejoin it.";
+    return "the job has continued without " + worker + ". Call `dist_strategy_reform()` to rejoin it."_m;
   }
   // A worker that has started to form the next generation retries until worker 0 has, too.
   if (hello.forms > (config_.forms || control ? 1u : 0u)) {
@@ -324,8 +324,8 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::An
       peer.asked_ns = steady_now_ns();
       asked_ns_.store(peer.asked_ns, std::memory_order_relaxed);
       if (!is_over || hello.forms == 1)
-        return "it has not started to re-form yet. Call dist_strategy_reform() there when "
-               "dist_strategy_reform_due() reports it.";
+        return "it has not started to re-form yet. Call `dist_strategy_reform()` there when "
+               "`dist_strategy_reform_due()` reports it."_m;
     }
     if (is_over || (!control && peer.in_gone)) {
       return "worker " + number(hello.from) + " is no longer part of this job: " + peer.why;

@@ -55,6 +55,8 @@ class error : public std::runtime_error {
     received_ = info.received;
     hint_ = info.hint;
     inside_ = info.inside;
+    function_ = info.function;
+    parameter_ = info.parameter;
   }
   error(dist_status code, const std::string &message) : std::runtime_error(message), code_(code) {}
 
@@ -71,6 +73,8 @@ class error : public std::runtime_error {
   const std::string &expected() const noexcept { return expected_; }
   const std::string &received() const noexcept { return received_; }
   const std::string &hint() const noexcept { return hint_; }
+  const std::string &function() const noexcept { return function_; }    // of the C API: "dist_run"
+  const std::string &parameter() const noexcept { return parameter_; }  // argument or field at fault
   int32_t inside() const noexcept {
     return inside_;
   }  // functions still running when the run's deadline expired
@@ -84,7 +88,7 @@ class error : public std::runtime_error {
   int32_t group_ = 0;
   int32_t inside_ = 0;
   int64_t sequence_ = 0;
-  std::string tag_, expected_, received_, hint_;
+  std::string tag_, expected_, received_, hint_, function_, parameter_;
 };
 
 inline void check(dist_status status) {
@@ -106,6 +110,23 @@ inline const char *for_c(const std::string &text) {
 
 namespace detail {
 
+// Reports a text of the program, which has no marks (dist_last_error_marked()), whatever it is.
+inline dist_status fail(dist_status status, const char *text) noexcept {
+  try {
+    std::string own;
+    for (; *text != '\0'; ++text) {
+      if (*text == '\x0E' || *text == '\x0F') {
+        own += *text == '\x0E' ? "\\x0e" : "\\x0f";
+      } else {
+        own += *text;
+      }
+    }
+    return dist_fail(status, own.c_str());
+  } catch (const std::bad_alloc &) {
+    return dist_fail(status, "");
+  }
+}
+
 // Converts the current exception to a status, and makes its message this thread's error.
 inline dist_status status_of_exception() noexcept {
   try {
@@ -113,11 +134,11 @@ inline dist_status status_of_exception() noexcept {
   } catch (const error &failure) {
     // A peer's failure stays ABORTED, and its report is unchanged.
     const bool reported = std::string_view(dist_last_error()) == failure.what();
-    return reported ? failure.code() : dist_fail(failure.code(), failure.what());
+    return reported ? failure.code() : fail(failure.code(), failure.what());
   } catch (const std::bad_alloc &failure) {
-    return dist_fail(DIST_RESOURCE_EXHAUSTED, failure.what());
+    return fail(DIST_RESOURCE_EXHAUSTED, failure.what());
   } catch (const std::exception &failure) {
-    return dist_fail(DIST_UNKNOWN, failure.what());
+    return fail(DIST_UNKNOWN, failure.what());
   } catch (...) {
     return dist_fail(DIST_UNKNOWN, "the host's function threw something that is no std::exception");
   }

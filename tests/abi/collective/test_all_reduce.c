@@ -256,8 +256,8 @@ static void wrong_arguments(void **state) {
   int64_t too_many[17] = {0};
   const dist_tensor good = vector_of(data, DIST_F32, &four);
   dist_tensor bad = good, ints = vector_of(whole, DIST_I32, &four);
-  refused(0, good, good, "op 0");
-  refused(7, good, good, "op 7");
+  refused(0, good, good, "op is 0");
+  refused(7, good, good, "op is 7");
   refused(DIST_REDUCE_USER, good, good, "reduce_fn is NULL");
   refused(DIST_REDUCE_MIN, vector_of(data, DIST_COMPLEX64, &four), vector_of(data, DIST_COMPLEX64, &four),
           "complex");
@@ -359,7 +359,7 @@ static dist_status repeat(dist_replica *replica, void *user_data) {
   in.ndim = out.ndim = 17;
   WRONG(sum_of(replica, &in, &out, NULL), "ndim is 17");
   in.ndim = out.ndim = 2;
-  WRONG(dist_all_reduce(replica, 7, &in, &out, 1, NULL, NULL), "op 7");
+  WRONG(dist_all_reduce(replica, 7, &in, &out, 1, NULL, NULL), "op is 7");
   GOOD(sum_of(replica, &in, &out, NULL)); /* a mistake has changed nothing */
 
   dist_tensor scalar = {r->data[0], DIST_F32, 0, NULL, NULL};

@@ -218,7 +218,7 @@ static void update_functions_change_what_lies_alike(void **state) {
                "half done");
   assert_int_equal(dist_coordinator_update(c.coordinator, "nowhere", &name, 1, NULL), DIST_NOT_FOUND);
   assert_fails(dist_coordinator_update(c.coordinator, "end_itself", &name, 1, NULL), DIST_FAILED_PRECONDITION,
-               "dist_server_destroy: this thread is in one of the server's update functions");
+               "dist_server_destroy(): this thread is in one of the server's update functions");
   /* Without words it has none of somebody else's, and a code of its own stays here. */
   assert_fails(dist_coordinator_update(c.coordinator, "wordless", &name, 1, NULL), DIST_DATA_LOSS,
                "the update function failed with DATA_LOSS and gave no reason");

@@ -324,8 +324,10 @@ static void bad_options(void **state) {
   functions.reduce = keep_largest;
   options.functions = &functions;
   assert_int_equal(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT);
+  functions.reduce = NULL; /* an empty table is one, too */
+  assert_fails_with(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT,
+                    "DEFAULT takes no functions of the host's: use DIST_CROSS_DEVICE_HOST");
   options.kind = DIST_CROSS_DEVICE_HOST;
-  functions.reduce = NULL;
   assert_int_equal(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT);
   options.functions = NULL;
   options.kind = DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;

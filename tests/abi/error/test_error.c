@@ -17,6 +17,71 @@ static void before_the_first_failure(void **state) {
   assert_string_equal(info.expected, "");
   assert_string_equal(info.received, "");
   assert_string_equal(info.hint, "");
+  assert_string_equal(info.function, "");
+  assert_string_equal(info.parameter, "");
+}
+
+/* The parts of an error about an argument, and the marks around the names of this API. */
+static void an_error_has_parts(void **state) {
+  (void)state;
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.num_replicas = -1;
+  dist_strategy *strategy = NULL;
+  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT,
+               "num_replicas is -1, but must be at least 1, or 0 for the number of usable CPUs");
+  dist_error_info info = DIST_ERROR_INFO_INIT;
+  assert_ok(dist_last_error_info(&info));
+  assert_string_equal(info.function, "dist_strategy_create");
+  assert_string_equal(info.parameter, "num_replicas");
+  assert_string_equal(info.received, "-1");
+  assert_string_equal(info.expected, "at least 1, or 0 for the number of usable CPUs");
+  assert_string_equal(info.hint, "");
+
+  assert_int_equal(dist_scope_exit(NULL), DIST_INVALID_ARGUMENT);
+  assert_ok(dist_last_error_marked(&info));
+  assert_string_equal(info.message,
+                      "\x0E"
+                      "dist_scope_exit()\x0F: \x0E"
+                      "strategy\x0F is \x0ENULL\x0F");
+  assert_string_equal(info.received, "\x0ENULL\x0F");
+  assert_string_equal(info.parameter, "strategy");
+  assert_ok(dist_last_error_info(&info));
+  assert_string_equal(info.message, "dist_scope_exit(): strategy is NULL");
+  assert_string_equal(info.received, "NULL");
+  assert_ok(dist_last_error_marked(&info)); /* the marks are gone now */
+  assert_string_equal(info.message, "dist_scope_exit(): strategy is NULL");
+
+  /* A program's own text has no parts. Its marks stay, because it may be an error that a binding reports again. */
+  assert_int_equal(dist_fail(DIST_NOT_FOUND,
+                             "`n` is 3, but must be 4. Ask \x0E"
+                             "dist_run()\x0F."),
+                   DIST_NOT_FOUND);
+  assert_ok(dist_last_error_marked(&info));
+  assert_string_equal(info.message,
+                      "`n` is 3, but must be 4. Ask \x0E"
+                      "dist_run()\x0F.");
+  assert_string_equal(info.parameter, "");
+  assert_string_equal(info.function, "");
+  assert_int_equal(dist_last_error_marked(NULL), DIST_INVALID_ARGUMENT);
+}
+
+static dist_status fails_inside(dist_replica *replica, void *user_data) {
+  (void)user_data;
+  return dist_broadcast(replica, 7, NULL, NULL, 0, NULL, NULL);
+}
+
+/* The function of an error is the one that failed, not the one that passes the error on. */
+static void the_innermost_function_is_named(void **state) {
+  (void)state;
+  dist_strategy *strategy = NULL;
+  assert_ok(dist_strategy_create(NULL, &strategy));
+  assert_fails(dist_run(strategy, fails_inside, NULL, NULL), DIST_INVALID_ARGUMENT, "root is 7, but must be");
+  dist_error_info info = DIST_ERROR_INFO_INIT;
+  assert_ok(dist_last_error_info(&info));
+  assert_string_equal(info.function, "dist_broadcast");
+  assert_string_equal(info.parameter, "root");
+  assert_string_equal(info.received, "7");
+  assert_ok(dist_strategy_destroy(strategy));
 }
 
 static void version_and_features(void **state) {
@@ -134,10 +199,15 @@ static void success_keeps_the_error(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(before_the_first_failure), /* first: no failure yet on this thread */
-      cmocka_unit_test(version_and_features),     cmocka_unit_test(statuses_have_names),
-      cmocka_unit_test(fail_sets_the_text),       cmocka_unit_test(long_texts_are_cut_between_characters),
-      cmocka_unit_test(info_of_every_size),       cmocka_unit_test(errors_belong_to_threads),
+      cmocka_unit_test(before_the_first_failure),
+      cmocka_unit_test(an_error_has_parts),
+      cmocka_unit_test(the_innermost_function_is_named), /* first: no failure yet on this thread */
+      cmocka_unit_test(version_and_features),
+      cmocka_unit_test(statuses_have_names),
+      cmocka_unit_test(fail_sets_the_text),
+      cmocka_unit_test(long_texts_are_cut_between_characters),
+      cmocka_unit_test(info_of_every_size),
+      cmocka_unit_test(errors_belong_to_threads),
       cmocka_unit_test(success_keeps_the_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

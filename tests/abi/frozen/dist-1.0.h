@@ -344,15 +344,20 @@ typedef struct dist_error_info {
   int64_t sequence;
   const char *message;
   const char *tag;
-  const char *expected;
-  const char *received;
+  const char *
+      expected;
+  const char *
+      received;
   const char *hint;
   int32_t logical_device;
   int32_t inside;
+  const char *function;
+  const char *parameter;
 } dist_error_info;
 #define DIST_ERROR_INFO_INIT \
-  { sizeof(dist_error_info), 0, 0, 0, DIST_COLLECTIVE_NONE, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(dist_error_info), 0, 0, 0, DIST_COLLECTIVE_NONE, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 DIST_API DIST_NODISCARD dist_status dist_last_error_info(dist_error_info *out_info);
+DIST_API DIST_NODISCARD dist_status dist_last_error_marked(dist_error_info *out_info);
 DIST_API dist_status dist_fail(dist_status status, const char *message);
 DIST_API const char *dist_enum_name(dist_enum_domain domain, int32_t value);
 DIST_API DIST_NODISCARD dist_status dist_enum_from_name(dist_enum_domain domain, const char *name,

@@ -173,6 +173,18 @@ static void communication_options_merge(void **state) {
   /* The result may be one of the two. */
   over.timeout_ns = DIST_NO_TIMEOUT;
   over.bytes_per_pack = 9;
+  /* What comes can be passed on, also from a library that is older than the program. */
+  struct {
+    dist_communication_options known;
+    int64_t later;
+  } longer = {DIST_COMMUNICATION_OPTIONS_INIT, 7};
+  longer.known.struct_size = sizeof longer;
+  assert_ok(dist_communication_options_merge(&base, &over, &longer.known));
+  assert_int_equal(longer.later, 0);
+  assert_ok(dist_communication_options_merge(&base, &longer.known, &merged));
+  merged.struct_size = UINT32_MAX;
+  assert_fails(dist_communication_options_merge(&base, &over, &merged), DIST_INVALID_ARGUMENT, "INIT macro");
+  merged.struct_size = sizeof merged;
   assert_ok(dist_communication_options_merge(&base, &over, &base));
   assert_int_equal(base.bytes_per_pack, 9);
   assert_int_equal(base.timeout_ns, DIST_NO_TIMEOUT);

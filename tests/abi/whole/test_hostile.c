@@ -2,7 +2,7 @@
  *
  * Every function with unreasonable arguments: numbers at the limits of their types, NULL for each pointer,
  * and array sizes that no memory can hold. Every call must return; none may crash, hang or throw, and a call
- * that fails must set a UTF-8 message. hostile.py generates the calls from the headers. So must every function with
+ * that fails must set a UTF-8 message and name its function. hostile.py generates the calls from the headers. So must every function with
  * valid arguments whose strategy has been shut down.
  *
  * The calls of one function run in a child process, so that a crash is detected and attributed.
@@ -23,11 +23,15 @@ static const char *fault_of(const struct fixture *f) {
   if (!function->fallible) return NULL;
   const struct variant *variant = &function->variants[f->variant];
   if (f->status == DIST_OK) return variant->fails && !f->shut ? "succeeded" : NULL;
-  const int about_errors = function->call == call_dist_fail || function->call == call_dist_last_error_info;
+  const int about_errors = function->call == call_dist_fail || function->call == call_dist_last_error_info ||
+                           function->call == call_dist_last_error_marked;
   if (f->variant == 0 && !about_errors && !variant->fails && !f->shut) return dist_last_error();
   if (about_errors) return NULL; /* the error is the host's own, or stays as it was */
   if (!f->shut && strstr(dist_last_error(), variant->words) == NULL) return dist_last_error();
   if (dist_last_error()[0] == '\0') return "failed without a message";
+  dist_error_info info = DIST_ERROR_INFO_INIT;
+  if (dist_last_error_info(&info) != DIST_OK || strcmp(info.function, function->name) != 0)
+    return "failed without the function's name in dist_error_info";
   return is_utf8(dist_last_error()) ? NULL : "has a message that is no UTF-8";
 }
 

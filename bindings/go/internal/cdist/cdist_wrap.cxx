@@ -333,6 +333,8 @@ static void* Swig_malloc(int c) {
 #include <dist/experimental/server.h>
 #include <dist/tf.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <deque>
 #include <string>
@@ -342,24 +344,820 @@ static void* Swig_malloc(int c) {
 #include <stdint.h>		// Use the C99 official header
 
 
-/* This thread's latest error in one piece: the fields of dist_error_info in their order as text, each ended
-   by a NUL. In one piece because a second native call may come from another thread (a goroutine moves), and
+static const char dist_swig_enum_names[] = R"(
+DIST_OK | - | Status.OK | Status.OK
+DIST_CANCELLED | - | Status.CANCELLED | Status.CANCELLED
+DIST_UNKNOWN | - | Status.UNKNOWN | Status.UNKNOWN
+DIST_INVALID_ARGUMENT | - | Status.INVALID_ARGUMENT | Status.INVALID_ARGUMENT
+DIST_DEADLINE_EXCEEDED | - | Status.DEADLINE_EXCEEDED | Status.DEADLINE_EXCEEDED
+DIST_NOT_FOUND | - | Status.NOT_FOUND | Status.NOT_FOUND
+DIST_ALREADY_EXISTS | - | Status.ALREADY_EXISTS | Status.ALREADY_EXISTS
+DIST_PERMISSION_DENIED | - | Status.PERMISSION_DENIED | Status.PERMISSION_DENIED
+DIST_RESOURCE_EXHAUSTED | - | Status.RESOURCE_EXHAUSTED | Status.RESOURCE_EXHAUSTED
+DIST_FAILED_PRECONDITION | - | Status.FAILED_PRECONDITION | Status.FAILED_PRECONDITION
+DIST_ABORTED | - | Status.ABORTED | Status.ABORTED
+DIST_OUT_OF_RANGE | - | Status.OUT_OF_RANGE | Status.OUT_OF_RANGE
+DIST_UNIMPLEMENTED | - | Status.UNIMPLEMENTED | Status.UNIMPLEMENTED
+DIST_INTERNAL | - | Status.INTERNAL | Status.INTERNAL
+DIST_UNAVAILABLE | - | Status.UNAVAILABLE | Status.UNAVAILABLE
+DIST_DATA_LOSS | - | Status.DATA_LOSS | Status.DATA_LOSS
+DIST_... | dist.DType | DType | DType
+DIST_F16 | dist.F16 | DType.F16 | DType.F16
+DIST_BF16 | dist.BF16 | DType.BF16 | DType.BF16
+DIST_F32 | dist.F32 | DType.F32 | DType.F32
+DIST_F64 | dist.F64 | DType.F64 | DType.F64
+DIST_I8 | dist.I8 | DType.I8 | DType.I8
+DIST_U8 | dist.U8 | DType.U8 | DType.U8
+DIST_I16 | dist.I16 | DType.I16 | DType.I16
+DIST_U16 | dist.U16 | DType.U16 | DType.U16
+DIST_I32 | dist.I32 | DType.I32 | DType.I32
+DIST_U32 | dist.U32 | DType.U32 | DType.U32
+DIST_I64 | dist.I64 | DType.I64 | DType.I64
+DIST_U64 | dist.U64 | DType.U64 | DType.U64
+DIST_COMPLEX64 | dist.Complex64 | DType.COMPLEX64 | DType.COMPLEX64
+DIST_BOOL | dist.Bool | DType.BOOL | DType.BOOL
+DIST_REDUCE_... | dist.ReduceOp | ReduceOp | ReduceOp
+DIST_REDUCE_SUM | dist.Sum | ReduceOp.SUM | ReduceOp.SUM
+DIST_REDUCE_MEAN | dist.Mean | ReduceOp.MEAN | ReduceOp.MEAN
+DIST_REDUCE_MIN | dist.Min | ReduceOp.MIN | ReduceOp.MIN
+DIST_REDUCE_MAX | dist.Max | ReduceOp.MAX | ReduceOp.MAX
+DIST_REDUCE_PROD | dist.Prod | ReduceOp.PROD | ReduceOp.PROD
+DIST_REDUCE_USER | dist.ReduceUser | ReduceOp.USER | ReduceOp.USER
+DIST_COLLECTIVE_... | dist.Collective | Collective | Collective
+DIST_COLLECTIVE_NONE | dist.CollectiveNone | Collective.NONE | Collective.NONE
+DIST_COLLECTIVE_ALL_REDUCE | dist.CollectiveAllReduce | Collective.ALL_REDUCE | Collective.ALL_REDUCE
+DIST_COLLECTIVE_BROADCAST | dist.CollectiveBroadcast | Collective.BROADCAST | Collective.BROADCAST
+DIST_COLLECTIVE_BARRIER | dist.CollectiveBarrier | Collective.BARRIER | Collective.BARRIER
+DIST_COLLECTIVE_MERGE_CALL | dist.CollectiveMergeCall | Collective.MERGE_CALL | Collective.MERGE_CALL
+DIST_COLLECTIVE_RETURN | dist.CollectiveReturn | Collective.RETURN | Collective.RETURN
+DIST_COLLECTIVE_REDUCE | dist.CollectiveReduce | Collective.REDUCE | Collective.REDUCE
+DIST_COLLECTIVE_REDUCE_SCATTER | dist.CollectiveReduceScatter | Collective.REDUCE_SCATTER | Collective.REDUCE_SCATTER
+DIST_COLLECTIVE_ALL_GATHER | dist.CollectiveAllGather | Collective.ALL_GATHER | Collective.ALL_GATHER
+DIST_COLLECTIVE_GATHER | dist.CollectiveGather | Collective.GATHER | Collective.GATHER
+DIST_COLLECTIVE_SCATTER | dist.CollectiveScatter | Collective.SCATTER | Collective.SCATTER
+DIST_COLLECTIVE_ALL_TO_ALL | dist.CollectiveAllToAll | Collective.ALL_TO_ALL | Collective.ALL_TO_ALL
+DIST_COLLECTIVE_SCAN | dist.CollectiveScan | Collective.SCAN | Collective.SCAN
+DIST_COLLECTIVE_PERMUTE | dist.CollectivePermute | Collective.PERMUTE | Collective.PERMUTE
+DIST_COLLECTIVE_REDUCE_APPLY | dist.CollectiveReduceApply | Collective.REDUCE_APPLY | Collective.REDUCE_APPLY
+DIST_COLLECTIVE_HALO_EXCHANGE | dist.CollectiveHaloExchange | Collective.HALO_EXCHANGE | Collective.HALO_EXCHANGE
+DIST_COLLECTIVE_RESHARD | dist.CollectiveReshard | Collective.RESHARD | Collective.RESHARD
+DIST_NUMERICS_... | dist.Numerics | Numerics | Numerics
+DIST_NUMERICS_DEFAULT | - | - | -
+DIST_NUMERICS_ORDERED | dist.Ordered | Numerics.ORDERED | Numerics.ORDERED
+DIST_NUMERICS_REPRODUCIBLE | dist.Reproducible | Numerics.REPRODUCIBLE | Numerics.REPRODUCIBLE
+DIST_NUMERICS_TREE | dist.Tree | Numerics.TREE | Numerics.TREE
+DIST_SCAN_... | dist.ScanKind | ScanKind | ScanKind
+DIST_SCAN_INCLUSIVE | dist.Inclusive | ScanKind.INCLUSIVE | ScanKind.INCLUSIVE
+DIST_SCAN_EXCLUSIVE | dist.Exclusive | ScanKind.EXCLUSIVE | ScanKind.EXCLUSIVE
+DIST_STRATEGY_... | dist.Kind | StrategyKind | StrategyKind
+DIST_STRATEGY_MIRRORED | dist.Mirrored | StrategyKind.MIRRORED | StrategyKind.MIRRORED
+DIST_STRATEGY_ONE_DEVICE | dist.OneDevice | StrategyKind.ONE_DEVICE | StrategyKind.ONE_DEVICE
+DIST_STRATEGY_DEFAULT | dist.Default | StrategyKind.DEFAULT | StrategyKind.DEFAULT
+DIST_STRATEGY_CENTRAL_STORAGE | dist.CentralStorage | StrategyKind.CENTRAL_STORAGE | StrategyKind.CENTRAL_STORAGE
+DIST_STRATEGY_MESH | dist.Mesh | StrategyKind.MESH | StrategyKind.MESH
+DIST_STRATEGY_MULTI_WORKER_MIRRORED | dist.MultiWorkerMirrored | StrategyKind.MULTI_WORKER_MIRRORED | StrategyKind.MULTI_WORKER_MIRRORED
+DIST_STRATEGY_PARAMETER_SERVER | dist.ParameterServer | StrategyKind.PARAMETER_SERVER | StrategyKind.PARAMETER_SERVER
+DIST_THREADS_... | dist.Threads | ReplicaThreads | Threads
+DIST_THREADS_CALLER | dist.CallerThread | ReplicaThreads.CALLER | Threads.CALLER
+DIST_THREADS_LIBRARY | dist.LibraryThreads | ReplicaThreads.LIBRARY | Threads.LIBRARY
+DIST_THREADS_HOST | dist.Goroutines | ReplicaThreads.HOST | Threads.HOST
+DIST_TRANSPORT_... | dist.Transport | Transport | Transport
+DIST_TRANSPORT_AUTO | dist.AutoTransport | Transport.AUTO | Transport.AUTO
+DIST_TRANSPORT_NONE | dist.NoneTransport | Transport.NONE | Transport.NONE
+DIST_TRANSPORT_GRPC | dist.GrpcTransport | Transport.GRPC | Transport.GRPC
+DIST_TRANSPORT_GLOO | dist.GlooTransport | Transport.GLOO | Transport.GLOO
+DIST_REFORM_... | dist.Reform | Reform | Reform
+DIST_REFORM_EXPLICIT | dist.ReformExplicit | Reform.EXPLICIT | Reform.EXPLICIT
+DIST_REFORM_AT_NEXT_RUN | dist.ReformAtNextRun | Reform.AT_NEXT_RUN | Reform.AT_NEXT_RUN
+DIST_PLACEMENT_... | dist.Placement | Placement | Placement
+DIST_PLACEMENT_FREE | dist.Free | - | Placement.FREE
+DIST_PLACEMENT_CORES | dist.Cores | - | Placement.CORES
+DIST_VALUE_... | dist.ValueKind | ValueKind | ValueKind
+DIST_VALUE_TENSOR | dist.TensorValue | ValueKind.TENSOR | ValueKind.TENSOR
+DIST_VALUE_PER_REPLICA | dist.PerReplicaValue | ValueKind.PER_REPLICA | ValueKind.PER_REPLICA
+DIST_VALUE_MIRRORED | dist.MirroredValue | ValueKind.MIRRORED | ValueKind.MIRRORED
+DIST_VALUE_LIST | dist.ListValue | ValueKind.LIST | ValueKind.LIST
+DIST_VALUE_DICT | dist.DictValue | ValueKind.DICT | ValueKind.DICT
+DIST_VALUE_VARIABLE | dist.VariableValue | ValueKind.VARIABLE | ValueKind.VARIABLE
+DIST_VALUE_NONE | dist.NoneValue | ValueKind.NONE | ValueKind.NONE
+DIST_VALUE_TUPLE | dist.TupleValue | ValueKind.TUPLE | ValueKind.TUPLE
+DIST_VALUE_TEXT | dist.TextValue | ValueKind.TEXT | ValueKind.TEXT
+DIST_VALUE_OBJECT | dist.ObjectValue | ValueKind.OBJECT | ValueKind.OBJECT
+DIST_VALUE_INDEXED_SLICES | dist.IndexedSlicesValue | ValueKind.INDEXED_SLICES | ValueKind.INDEXED_SLICES
+DIST_VALUE_RAGGED | dist.RaggedValue | ValueKind.RAGGED | ValueKind.RAGGED
+DIST_VALUE_SPARSE | dist.SparseValue | ValueKind.SPARSE | ValueKind.SPARSE
+DIST_VALUE_SHARDED | dist.ShardedValue | ValueKind.SHARDED | ValueKind.SHARDED
+DIST_SYNCHRONIZATION_... | dist.Synchronization | Synchronization | Synchronization
+DIST_SYNCHRONIZATION_AUTO | dist.SynchronizationAuto | Synchronization.AUTO | Synchronization.AUTO
+DIST_SYNCHRONIZATION_NONE | dist.SynchronizationNone | Synchronization.NONE | Synchronization.NONE
+DIST_SYNCHRONIZATION_ON_WRITE | dist.SynchronizationOnWrite | Synchronization.ON_WRITE | Synchronization.ON_WRITE
+DIST_SYNCHRONIZATION_ON_READ | dist.SynchronizationOnRead | Synchronization.ON_READ | Synchronization.ON_READ
+DIST_AGGREGATION_... | dist.Aggregation | Aggregation | Aggregation
+DIST_AGGREGATION_NONE | dist.AggregationNone | Aggregation.NONE | Aggregation.NONE
+DIST_AGGREGATION_SUM | dist.AggregationSum | Aggregation.SUM | Aggregation.SUM
+DIST_AGGREGATION_MEAN | dist.AggregationMean | Aggregation.MEAN | Aggregation.MEAN
+DIST_AGGREGATION_ONLY_FIRST_REPLICA | dist.AggregationOnlyFirstReplica | Aggregation.ONLY_FIRST_REPLICA | Aggregation.ONLY_FIRST_REPLICA
+DIST_ASSIGN_... | dist.Assign | Assign | Assign
+DIST_ASSIGN | dist.AssignSet | Assign.SET | Assign.SET
+DIST_ASSIGN_ADD | dist.AssignAdd | Assign.ADD | Assign.ADD
+DIST_ASSIGN_SUB | dist.AssignSub | Assign.SUB | Assign.SUB
+DIST_INPUT_... | dist.InputMode | InputMode | InputMode
+DIST_INPUT_PER_WORKER | dist.PerWorker | InputMode.PER_WORKER | InputMode.PER_WORKER
+DIST_INPUT_PER_REPLICA | dist.PerReplica | InputMode.PER_REPLICA | InputMode.PER_REPLICA
+DIST_SHARD_... | dist.ShardPolicy | ShardPolicy | ShardPolicy
+DIST_SHARD_AUTO | dist.ShardAuto | ShardPolicy.AUTO | ShardPolicy.AUTO
+DIST_SHARD_FILE | dist.ShardFile | ShardPolicy.FILE | ShardPolicy.FILE
+DIST_SHARD_DATA | dist.ShardData | ShardPolicy.DATA | ShardPolicy.DATA
+DIST_SHARD_HINT | dist.ShardHint | ShardPolicy.HINT | ShardPolicy.HINT
+DIST_SHARD_OFF | dist.ShardOff | ShardPolicy.OFF | ShardPolicy.OFF
+DIST_DEVICE_ORDER_... | dist.DeviceOrder | DeviceOrder | DeviceOrder
+DIST_DEVICE_ORDER_AUTO | dist.DeviceOrderAuto | DeviceOrder.AUTO | DeviceOrder.AUTO
+DIST_DEVICE_ORDER_RING | dist.DeviceOrderRing | DeviceOrder.RING | DeviceOrder.RING
+DIST_DEVICE_ORDER_MESH | dist.DeviceOrderMesh | DeviceOrder.MESH | DeviceOrder.MESH
+DIST_NO_TIMEOUT | - | - | -
+DIST_MAX_NDIM | dist.MaxNDim | - | MAX_NDIM
+DIST_MAX_TAG_BYTES | dist.MaxTagBytes | - | MAX_TAG_BYTES
+DIST_MAX_MESH_POSITIONS | dist.MaxMeshPositions | - | MAX_MESH_POSITIONS
+DIST_LOG_... | dist.LogLevel | LogLevel | LogLevel
+DIST_LOG_ERROR | dist.LogError | LogLevel.ERROR | LogLevel.ERROR
+DIST_LOG_WARNING | dist.LogWarning | LogLevel.WARNING | LogLevel.WARNING
+DIST_LOG_INFO | dist.LogInfo | LogLevel.INFO | LogLevel.INFO
+DIST_SCATTER_... | dist.Scatter | Scatter | Scatter
+DIST_SCATTER_ADD | dist.ScatterAdd | Scatter.ADD | Scatter.ADD
+DIST_SCATTER_SUB | dist.ScatterSub | Scatter.SUB | Scatter.SUB
+DIST_SCATTER_UPDATE | dist.ScatterUpdate | Scatter.UPDATE | Scatter.UPDATE
+DIST_SCATTER_MUL | dist.ScatterMul | Scatter.MUL | Scatter.MUL
+DIST_SCATTER_DIV | dist.ScatterDiv | Scatter.DIV | Scatter.DIV
+DIST_SCATTER_MIN | dist.ScatterMin | Scatter.MIN | Scatter.MIN
+DIST_SCATTER_MAX | dist.ScatterMax | Scatter.MAX | Scatter.MAX
+DIST_SCATTER_BATCH_UPDATE | dist.ScatterBatchUpdate | Scatter.BATCH_UPDATE | Scatter.BATCH_UPDATE
+DIST_CROSS_DEVICE_... | dist.CrossDeviceKind | CrossDeviceKind | CrossDeviceKind
+DIST_CROSS_DEVICE_DEFAULT | dist.CrossDeviceDefault | CrossDeviceKind.DEFAULT | CrossDeviceKind.DEFAULT
+DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE | dist.CrossDeviceReductionToOneDevice | CrossDeviceKind.REDUCTION_TO_ONE_DEVICE | CrossDeviceKind.REDUCTION_TO_ONE_DEVICE
+DIST_CROSS_DEVICE_HOST | dist.CrossDeviceHost | CrossDeviceKind.HOST | CrossDeviceKind.HOST
+DIST_METRIC_... | dist.MetricKind | MetricKind | MetricKind
+DIST_METRIC_SUM | dist.MetricSum | MetricKind.SUM | MetricKind.SUM
+DIST_METRIC_MEAN | dist.MetricMean | MetricKind.MEAN | MetricKind.MEAN
+DIST_METRIC_ACCURACY | dist.MetricAccuracy | MetricKind.ACCURACY | MetricKind.ACCURACY
+DIST_APPLY_SGD | - | - | Apply.SGD
+DIST_APPLY_CALLBACK | - | - | Apply.CALLBACK
+DIST_PARTITION_... | dist.PartitionKind | PartitionKind | PartitionKind
+DIST_PARTITION_SPLIT | dist.PartitionSplit | PartitionKind.SPLIT | PartitionKind.SPLIT
+DIST_PARTITION_ASSIGN | dist.PartitionAssign | PartitionKind.ASSIGN | PartitionKind.ASSIGN
+DIST_PARTITION_REPLICATE | dist.PartitionReplicate | PartitionKind.REPLICATE | PartitionKind.REPLICATE
+DIST_EDGE_... | dist.Edge | Edge | Edge
+DIST_EDGE_ZERO | dist.EdgeZero | Edge.ZERO | Edge.ZERO
+DIST_EDGE_WRAP | dist.EdgeWrap | Edge.WRAP | Edge.WRAP
+DIST_EDGE_CLAMP | dist.EdgeClamp | Edge.CLAMP | Edge.CLAMP
+DIST_EDGE_REFLECT | dist.EdgeReflect | Edge.REFLECT | Edge.REFLECT
+DIST_EDGE_NONE | dist.EdgeNone | Edge.NONE | Edge.NONE
+DIST_ENUM_STATUS | - | - | -
+DIST_ENUM_DTYPE | - | - | -
+DIST_ENUM_REDUCE_OP | - | - | -
+DIST_ENUM_VALUE_REDUCTION | - | - | -
+DIST_ENUM_COLLECTIVE | - | - | -
+DIST_ENUM_SYNCHRONIZATION | - | - | -
+DIST_ENUM_AGGREGATION | - | - | -
+DIST_ENUM_CROSS_DEVICE | - | - | -
+DIST_ENUM_INPUT_MODE | - | - | -
+DIST_ENUM_SHARD_POLICY | - | - | -
+DIST_TASK_UNSET | dist.TaskUnset | - | -
+DIST_MAX_CLUSTER_TEXT_BYTES | dist.MaxClusterTextBytes | - | MAX_CLUSTER_TEXT_BYTES
+DIST_MAX_CLUSTER_DEPTH | dist.MaxClusterDepth | - | MAX_CLUSTER_DEPTH
+DIST_MAX_CLUSTER_JOBS | dist.MaxClusterJobs | - | MAX_CLUSTER_JOBS
+DIST_MAX_CLUSTER_TASKS | dist.MaxClusterTasks | - | MAX_CLUSTER_TASKS
+DIST_MAX_CLUSTER_MEMBERS | dist.MaxClusterMembers | - | MAX_CLUSTER_MEMBERS
+DIST_MAX_JOB_NAME_BYTES | dist.MaxJobNameBytes | - | MAX_JOB_NAME_BYTES
+DIST_MAX_ADDRESS_BYTES | dist.MaxAddressBytes | - | MAX_ADDRESS_BYTES
+DIST_PRIORITY_MIN | dist.PriorityMin | - | PRIORITY_MIN
+DIST_PRIORITY_MAX | dist.PriorityMax | - | PRIORITY_MAX
+DIST_PARTITIONER_MIN_SHARD_BYTES | dist.PartitionerMinShardBytes | - | -
+DIST_PARTITIONER_MAX_SHARDS | dist.PartitionerMaxShards | - | -
+DIST_PARTITIONER_BYTES_PER_TEXT | dist.PartitionerBytesPerText | - | -
+DIST_PREEMPTION_... | dist.PreemptionState | PreemptionState | PreemptionState
+DIST_PREEMPTION_NONE | dist.PreemptionNone | PreemptionState.NONE | PreemptionState.NONE
+DIST_PREEMPTION_SAVED | dist.PreemptionSaved | PreemptionState.SAVED | PreemptionState.SAVED
+DIST_PREEMPTION_OVER | dist.PreemptionOver | PreemptionState.OVER | PreemptionState.OVER
+)";
+
+
+#define DIST_SWIG_COLUMN 1
+
+
+/* Names of C | Go | Java | Python. "-": the language has no such name. A function needs a row; a parameter or a field
+   needs one if it is more than the same words in the manner of the language. */
+static const char dist_swig_names[] = R"(
+NULL | nil | null | None
+destroy | close | close | close
+thread | goroutine | thread | thread
+DIST_OK | nil | Status.OK | Status.OK
+DIST_APPLY_SGD | gradient descent | Optimizer.sgd() | DIST_APPLY_SGD
+DIST_APPLY_CALLBACK | ApplyOptions.Function | Optimizer.function() | DIST_APPLY_CALLBACK
+DIST_PLACEMENT_CORES | dist.Cores | StrategyOptions.placedOnCores(true) | Placement.CORES
+DIST_PLACEMENT_FREE | dist.Free | StrategyOptions.placedOnCores(false) | Placement.FREE
+dist_batch_free_fn | release function | release function | release callback
+dist_done_fn | done function | done function | done callback
+dist_strategy_options | Options | StrategyOptions | Strategy
+dist_cpu_options | Options | StrategyOptions | Strategy
+dist_host_options | Options | StrategyOptions | Strategy
+dist_mesh_options | Options | StrategyOptions | Strategy
+dist_worker_options | Options | StrategyOptions | Strategy
+dist_executor | Options.Executor | StrategyOptions.executor | -
+dist_executor.num_threads | Options.Executor | StrategyOptions.executor | max_workers
+dist_apply_options | ApplyOptions | Optimizer | Replica.reduce_apply
+dist_rpc_server_options | RPCServerOptions | RpcServerOptions | RpcServer
+dist_rpc_client_options | RPCClientOptions | RpcClientOptions | RpcClient
+dist_ps_variable_options | PSVariableOptions | PsVariableOptions | Coordinator.create_variable
+dist_version | Version | Dist.version | version
+dist_has_feature | HasFeature | Dist.hasFeature | has_feature
+dist_status_name | Code.String | Dist.statusName | status_name
+dist_fail | Errorf | DistException | raise libdist.DistError
+dist_enum_name | a String method | Replica.enumName | reduce_op_name
+dist_enum_from_name | a Parse function | Replica.enumFromName | reduce_op_from_name
+dist_strategy_create | New | Strategy.create | Strategy
+dist_strategy_destroy | Strategy.Close | Strategy.close | Strategy.close
+dist_strategy_cancel | Strategy.Cancel | Strategy.cancel | Strategy.cancel
+dist_strategy_num_replicas | Strategy.NumReplicas | Strategy.numReplicas | Strategy.num_replicas
+dist_strategy_shutdown | Strategy.Shutdown | Strategy.close | Strategy.shutdown
+dist_strategy_kind_of | Strategy.Kind | Strategy.kind | Strategy.kind
+dist_strategy_device | Strategy.Device | Strategy.device | Strategy.device
+dist_strategy_parameter_device | Strategy.ParameterDevice | Strategy.parameterDevice | Strategy.parameter_device
+dist_canonical_device | CanonicalDevice | Dist.canonicalDevice | canonical_device
+dist_strategy_query | Strategy.Properties | Strategy.properties | Strategy.query
+dist_strategy_cluster_resolver | Strategy.ClusterResolver | Strategy.clusterResolver | Strategy.cluster_resolver
+dist_all_reduce | Replica.AllReduce | Replica.allReduce | Replica.all_reduce
+dist_reduce_to_root | Replica.ReduceToRoot | Replica.reduceToRoot | Replica.reduce_to_root
+dist_reduce_scatter | Replica.ReduceScatter | Replica.reduceScatter | Replica.reduce_scatter
+dist_all_gather | Replica.AllGather | Replica.allGather | Replica.all_gather
+dist_gather_to_root | Replica.GatherToRoot | Replica.gatherToRoot | Replica.gather_to_root
+dist_broadcast | Replica.Broadcast | Replica.broadcast | Replica.broadcast
+dist_scatter_from_root | Replica.ScatterFromRoot | Replica.scatterFromRoot | Replica.scatter_from_root
+dist_all_to_all | Replica.AllToAll | Replica.allToAll | Replica.all_to_all
+dist_scan | Replica.Scan | Replica.scan | Replica.scan
+dist_permute | Replica.Permute | Replica.permute | Replica.permute
+dist_barrier | Replica.Barrier | Replica.barrier | Replica.barrier
+dist_all_reduce_value | Replica.AllReduceValue | Replica.allReduce | Replica.all_reduce_value
+dist_all_gather_value | Replica.AllGatherValue | Replica.allGather | Replica.all_gather_value
+dist_group_create | Strategy.NewGroup | Group.create | Strategy.group
+dist_group_destroy | Group.Close | Group.close | Group.close
+dist_group_size | Group.Size | Group.size | Group.size
+dist_group_rank | Group.Rank | Group.rank | Group.rank
+dist_communication_options_merge | CommunicationOptions.Merge | CommunicationOptions.merge | CommunicationOptions.merge
+dist_reduce_apply | Replica.ReduceApply | Replica.reduceApply | Replica.reduce_apply
+dist_run | Strategy.Run | Strategy.run | Strategy.run
+dist_run_values | Strategy.RunValues | Strategy.run | Strategy.run_values
+dist_replica_id | Replica.ID | Replica.id | Replica
+dist_replica_num_replicas | Replica.NumReplicas | Replica.numReplicas | Replica
+dist_replica_strategy | Replica.Strategy | Replica.strategy | Replica
+dist_replica_parallel_for | Replica.ParallelFor | Replica.parallelFor | Replica.parallel_for
+dist_merge_call | Replica.MergeCall | Replica.mergeCall | Replica.merge_call
+dist_replica_enter | Strategy.Enter | Strategy.enter | Strategy.enter
+dist_replica_leave | Replica.Leave | Replica.leave | Strategy.enter
+dist_replica_detach | Options.HopGoroutine | - | -
+dist_replica_attach | Options.HopGoroutine | - | -
+dist_cancel_create | context.Context | Cancel.create | Cancel
+dist_cancel_signal | context.CancelFunc | Cancel.signal | Cancel.signal
+dist_cancel_signalled | context.Context | Cancel.isSignalled | Cancel.signalled
+dist_cancel_destroy | context.Context | Cancel.close | Cancel.close
+dist_work_test | Work.Test | Work.isDone | Work.done
+dist_work_wait | Work.Wait | Work.join | Work.result
+dist_work_wait_any | WaitAny | Work.anyOf | Work.wait_any
+dist_work_cancel | Work.Cancel | Work.cancel | Work.cancel
+dist_work_destroy | Work.Close | Plan.close | Work.close
+dist_work_start | Work.Start | Plan.start | Work.start
+dist_work_ready | Work.Ready | Plan.markReady | Work.ready
+dist_instances_open | Strategy.OpenInstances | Strategy.openInstances | Strategy.instances
+dist_instances_close | Strategy.CloseInstances | Strategy.closeInstances | Strategy.close_instances
+dist_serve | Strategy.Serve | Strategy.serve | Strategy.serve
+dist_instance_state | Replica.InstanceState | Replica.instanceState | Replica.instance_state
+dist_replica_check | Replica.Check | Replica.check | Replica.check
+dist_submit | Strategy.Submit | Strategy.submit | Strategy.submit
+dist_request_test | Request.Done | Request.isDone | Request
+dist_request_wait | Request.Wait | Request.join | Request.result
+dist_request_wait_any | Request.Wait | Request.anyOf | Request.result
+dist_request_cancel | Request.Cancel | Request.cancel | Request.cancel
+dist_request_user_data | Request.UserData | Request | Request
+dist_request_destroy | Request.Wait | Request | Request
+dist_completions_create | Strategy.Submit | Request | Request
+dist_completions_next | Request.Wait | Request | Request
+dist_completions_descriptor | - | - | Request
+dist_completions_destroy | - | Request | Request
+dist_batcher_create | Strategy.NewBatcher | Batcher.create | Strategy.batcher
+dist_batcher_submit | Batcher.Submit | Batcher.submit | Batcher.submit
+dist_batcher_count | Batcher.Count | Batcher.numWaiting | Batcher.count
+dist_batcher_destroy | Batcher.Close | Batcher.close | Batcher.close
+dist_batch_size | Batch.Size | Batch.size | Batch
+dist_batch_bucket | Batch.Bucket | Batch.bucket | Batch.bucket
+dist_batch_user_data | Batch.UserData | Batch.input | Batch.user_data
+dist_batch_state | Batch.State | Batch.state | Batch.state
+dist_batch_set_state | Batch.SetState | Batch.setState | Batch.set_state
+dist_batch_check | Batch.Check | Batch.check | Batch.check
+dist_batch_emit | Batch.Emit | Batch.emit | Batch.emit
+dist_batch_end | Batch.End | Batch.end | Batch.end
+dist_request_take | Item.Take | Item.take | Item.results
+dist_budget_create | NewBudget | Budget.create | Budget
+dist_budget_destroy | Budget.Close | Budget.close | Budget.close
+dist_versions_create | NewVersions | Versions.create | Versions
+dist_versions_publish | Versions.Publish | Versions.publish | Versions.publish
+dist_replica_version | SeenVersion | Versions.get | Replica.version
+dist_versions_latest | Versions.Latest | Versions.latest | Versions.latest
+dist_versions_await | Versions.Await | Versions.await | Versions.wait
+dist_versions_destroy | Versions.Close | Versions.close | Versions.close
+dist_value_create_tensor | Strategy.NewTensor | Value.createTensor | Strategy.tensor
+dist_value_wrap_tensor | Strategy.NewWrappedTensor | Value.wrapTensor | Strategy.value
+dist_value_create_per_replica | Strategy.NewPerReplica | Value.createPerReplica | Strategy.per_replica
+dist_value_create_mirrored | Strategy.NewMirrored | Value.createMirrored | Strategy.mirrored
+dist_value_create_list | Strategy.NewList | Value.createList | Strategy.value
+dist_value_create_tuple | Strategy.NewTuple | Value.createTuple | Strategy.value
+dist_value_create_dict | Strategy.NewDict | Value.createDict | Strategy.value
+dist_value_create_none | Strategy.NewNone | Value.createNone | Strategy.value
+dist_value_create_variable | Variable.Value | Value.createVariable | Strategy.value
+dist_values_from_function | Strategy.NewPerReplicaFromFunction | Value.fromFunction | Strategy.values_from_function
+dist_value_retain | Value.Retain | Value.retain | Value
+dist_value_release | Value.Close | Value.close | Value
+dist_value_kind_of | Value.Kind | Value.kind | Value.kind
+dist_value_size | Value.Len | Value.size | Value
+dist_value_item | Value.Item | Value.item | Value.item
+dist_value_key | Value.Key | Value.key | Value.keys
+dist_value_get | Value.Get | Value.get | Value.get
+dist_value_tensor | Value.Tensor | Value.tensor | Value.numpy
+dist_value_variable | Value.Variable | Value.variable | Value
+dist_value_create_text | Strategy.NewText | Value.createText | Strategy.value
+dist_value_wrap_object | Strategy.NewObject | Value.wrapObject | Strategy.value
+dist_value_create_composite | Strategy.NewComposite | Value.createComposite | Strategy.composite
+dist_value_text | Value.Text | Value.text | Value.text
+dist_value_object | Value.Object | Value.object | Value
+dist_value_from_dlpack | - | - | Strategy.value
+dist_value_to_dlpack | - | - | Value
+dist_variable_create | Strategy.NewVariable | Variable.create | Strategy.variable
+dist_variable_destroy | Variable.Close | Variable.close | Variable.close
+dist_variable_name | Variable.Name | Variable.name | Variable.name
+dist_variable_num_copies | Variable.NumCopies | Variable.numCopies | Variable.num_copies
+dist_variable_component | Variable.Component | Variable.component | Variable.component
+dist_variable_read | Variable.Read | Variable.read | Variable.read
+dist_variable_assign | Variable.Assign | Variable.assign | Variable.assign
+dist_replica_read | Replica.Read | Variable.read | Replica.read
+dist_replica_assign | Replica.Assign | Variable.assign | Replica.assign
+dist_replica_variable | Replica.Variable | Replica.variable | Replica.variable
+dist_variable_class | Variable.Class | Variable.variableClass | Variable.class_name
+dist_variable_synchronization | Variable.Synchronization | Variable.synchronization | Variable.synchronization
+dist_variable_aggregation | Variable.Aggregation | Variable.aggregation | Variable.aggregation
+dist_variable_copy_name | Variable.CopyName | Variable.copyName | Variable.copy_name
+dist_variable_device | Variable.Device | Variable.device | Variable.device
+dist_variable_scatter | Variable.Scatter | Variable.scatter | Variable.scatter
+dist_replica_assign_value | Replica.AssignValue | Variable.assign | Replica.assign_value
+dist_replica_scatter | Replica.Scatter | Variable.scatter | Replica.scatter
+dist_reduce | Strategy.Reduce | Strategy.reduce | Strategy.reduce
+dist_reduce_to | Strategy.ReduceTo | Strategy.reduceTo | Strategy.reduce_to
+dist_batch_reduce_to | Strategy.BatchReduceTo | Strategy.batchReduceTo | Strategy.batch_reduce_to
+dist_gather | Strategy.Gather | Strategy.gather | Strategy.gather
+dist_update | Strategy.Update | Variable.update | Strategy.update
+dist_update_non_slot | Strategy.UpdateNonSlot | Strategy.updateNonSlot | Strategy.update_non_slot
+dist_replica_update | Replica.Update | Variable.update | Replica.update
+dist_strategy_local_results | Strategy.LocalResults | Strategy.localResults | Strategy.local_results
+dist_broadcast_to | Strategy.BroadcastTo | Strategy.broadcastTo | Strategy.broadcast_to
+dist_destination_device | Strategy.DestinationDevice | Strategy.destinationDevice | Strategy.destination_device
+dist_reduce_op_from_aggregation | Aggregation.ReduceOp | ReduceOp.fromAggregation | reduce_op_from_aggregation
+dist_dataset_create_from_tensors | Strategy.NewDataset | Dataset.fromTensors | Strategy.dataset_from_tensors
+dist_dataset_create_from_callback | Strategy.NewDatasetFromCallback | Dataset.fromSource | Strategy.dataset_from_callback
+dist_input_context_per_replica_batch_size | InputContext.PerReplicaBatchSize | InputContext.perReplicaBatchSize | InputContext.per_replica_batch_size
+dist_dataset_create_from_function | Strategy.NewDatasetFromFunction | Dataset.fromFunction | Strategy.dataset_from_function
+dist_dataset_destroy | Dataset.Close | Dataset.close | Dataset.close
+dist_iterator_create | Dataset.NewIterator | Dataset.iterator | Dataset.__iter__
+dist_iterator_position | Iterator.Position | BatchIterator.position | DatasetIterator.position
+dist_iterator_create_at | Dataset.NewIteratorAt | Dataset.iterator | Dataset.iterate_from
+dist_iterator_next | Iterator.Next | BatchIterator.next | DatasetIterator.__next__
+dist_iterator_destroy | Iterator.Close | BatchIterator.close | DatasetIterator.close
+dist_dataset_create_from_files | Strategy.NewDatasetFromFiles | Dataset.fromFiles | Strategy.dataset_from_files
+dist_batch_sizes_for_worker | BatchSizesForWorker | Dist.batchSizesForWorker | batch_sizes_for_worker
+dist_dataset_element_spec | Dataset.ElementSpec | Dataset.elementSpec | Dataset.element_spec
+dist_dataset_reduce | Dataset.Reduce | Dataset.reduce | Dataset.reduce
+dist_dataset_check_shards | Dataset.CheckShards | Dataset.checkShards | Dataset.check_shards
+dist_iterator_next_optional | Iterator.NextOptional | BatchIterator.nextOptional | DatasetIterator.next_optional
+dist_strategy_explain | Strategy.Explain | Strategy.explain | Strategy.explain
+dist_strategy_write_trace | Strategy.WriteTrace | Strategy.traceJson | Strategy.write_trace
+dist_strategy_write_metrics | Strategy.WriteMetrics | Strategy.metricsText | Strategy.write_metrics
+dist_strategy_stragglers | Strategy.Stragglers | Strategy.stragglers | Strategy.stragglers
+dist_dataset_explain | Dataset.Explain | Dataset.explain | Dataset.explain
+dist_value_describe | Value.Describe | Value.describe | Value.describe
+dist_variable_describe | Variable.Describe | Variable.describe | Variable.describe
+dist_variable_check_drift | Variable.CheckDrift | Variable.checkDrift | Variable.check_drift
+dist_metric_create | Strategy.NewMetric | Metric.create | Strategy.metric
+dist_metric_update | Replica.UpdateMetric | Metric.update | Replica.update_metric
+dist_metric_result | Metric.Result | Metric.result | Metric.result
+dist_metric_reset | Metric.Reset | Metric.reset | Metric.reset
+dist_metric_kind_of | Metric.Kind | Metric.kind | Metric.kind
+dist_metric_name | Metric.Name | Metric.name | Metric.name
+dist_metric_variable | Metric.Variable | Metric.variable | Metric.variable
+dist_metric_destroy | Metric.Close | Metric.close | Metric.close
+dist_average_loss | AverageLoss | Losses.averageLoss | average_loss
+dist_scale_regularization_loss | ScaleRegularizationLoss | Losses.scaleRegularizationLoss | scale_regularization_loss
+dist_scope_enter | Strategy.EnterScope | Strategy.scope | Strategy.scope
+dist_scope_exit | Strategy.ExitScope | Scope.close | Strategy.scope
+dist_get_strategy | CurrentStrategy | Strategy.current | get_strategy
+dist_has_strategy | HasStrategy | Strategy.hasCurrent | has_strategy
+dist_in_cross_replica_context | InCrossReplicaContext | Strategy.isInCrossReplicaContext | in_cross_replica_context
+dist_get_replica | CurrentReplica | Replica.current | get_replica
+dist_checkpoint_save | Strategy.SaveCheckpoint | Checkpoint.save | Strategy.save_checkpoint
+dist_checkpoint_load | Strategy.LoadCheckpoint | Checkpoint.load | Strategy.load_checkpoint
+dist_checkpoint_open | Strategy.OpenCheckpoint | Checkpoint.open | Strategy.open_checkpoint
+dist_checkpoint_size | Checkpoint.Len | Checkpoint.size | Checkpoint
+dist_checkpoint_name | Checkpoint.Name | Checkpoint.name | Checkpoint.names
+dist_checkpoint_spec | Checkpoint.Spec | Checkpoint.spec | Checkpoint.spec
+dist_checkpoint_read | Checkpoint.Read | Checkpoint.read | Checkpoint.read
+dist_checkpoint_map | Checkpoint.Map | Checkpoint.map | Checkpoint.map
+dist_checkpoint_map_all | Checkpoint.MapAll | Checkpoint.mapAll | Checkpoint.map_all
+dist_checkpoint_num_metadata | Checkpoint.AllMetadata | Checkpoint.metadata | Checkpoint.metadata
+dist_checkpoint_metadata_key | Checkpoint.AllMetadata | Checkpoint.metadata | Checkpoint.metadata
+dist_checkpoint_metadata | Checkpoint.Metadata | Checkpoint.metadata | Checkpoint.metadata
+dist_checkpoint_destroy | Checkpoint.Close | Checkpoint.close | Checkpoint.close
+dist_topology_create | NewTopology | Topology.create | Topology
+dist_topology_destroy | Topology.Close | Topology.close | Topology
+dist_device_assignment_build | Topology.NewDeviceAssignment | DeviceAssignment.create | DeviceAssignment.build
+dist_device_assignment_destroy | DeviceAssignment.Close | DeviceAssignment.close | DeviceAssignment
+dist_topology_from_host | NewHostTopology | Topology.fromHost | Topology.from_host
+dist_topology_mesh_rank | Topology.MeshRank | Topology.meshRank | Topology.mesh_rank
+dist_topology_mesh_shape | Topology.MeshShape | Topology.meshShape | Topology.mesh_shape
+dist_topology_num_tasks | Topology.NumTasks | Topology.numTasks | Topology.num_tasks
+dist_topology_num_devices_per_task | Topology.NumDevicesPerTask | Topology.numDevicesPerTask | Topology.num_devices_per_task
+dist_topology_device_coordinates | Topology.DeviceCoordinates | Topology.deviceCoordinates | Topology.device_coordinates
+dist_topology_num_missing_devices | Topology.NumMissingDevices | Topology.numMissingDevices | Topology.missing_devices
+dist_topology_missing_devices | Topology.MissingDevices | Topology.missingDevices | Topology.missing_devices
+dist_topology_task_at | Topology.TaskAt | Topology.taskAt | Topology.task_at
+dist_topology_device_at | Topology.DeviceAt | Topology.deviceAt | Topology.device_at
+dist_topology_cpu_at | Topology.CPUAt | Topology.cpuAt | Topology.cpu_at
+dist_topology_device_name_at | Topology.DeviceNameAt | Topology.deviceNameAt | Topology.device_name_at
+dist_topology_host_name_at | Topology.HostNameAt | Topology.hostNameAt | Topology.host_name_at
+dist_topology_explain | Topology.Explain | Topology.explain | Topology.explain
+dist_device_assignment_create | Topology.NewDeviceAssignmentFromCores | DeviceAssignment.fromCoreAssignment | DeviceAssignment
+dist_device_assignment_create_single | Topology.NewSingleCoreDeviceAssignment | DeviceAssignment.create | DeviceAssignment.single
+dist_device_assignment_topology | DeviceAssignment.Topology | DeviceAssignment.topology | DeviceAssignment.topology
+dist_device_assignment_num_replicas | DeviceAssignment.NumReplicas | DeviceAssignment.numReplicas | DeviceAssignment.num_replicas
+dist_device_assignment_num_logical_devices | DeviceAssignment.NumLogicalDevices | DeviceAssignment.numLogicalDevices | DeviceAssignment.num_logical_devices
+dist_device_assignment_core_assignment | DeviceAssignment.CoreAssignment | DeviceAssignment.coreAssignment | DeviceAssignment.core_assignment
+dist_device_assignment_coordinates | DeviceAssignment.Coordinates | DeviceAssignment.coordinates | DeviceAssignment.coordinates
+dist_device_assignment_device | DeviceAssignment.Device | DeviceAssignment.device | DeviceAssignment.device
+dist_device_assignment_device_name | DeviceAssignment.DeviceName | DeviceAssignment.deviceName | DeviceAssignment.device_name
+dist_device_assignment_host_name | DeviceAssignment.HostName | DeviceAssignment.hostName | DeviceAssignment.host_name
+dist_device_assignment_lookup_replicas | DeviceAssignment.LookupReplicas | DeviceAssignment.lookupReplicas | DeviceAssignment.lookup_replicas
+dist_partition_check | Partition.Check | Partition.check | Partition.check
+dist_partition_shard | Partition.Shard | Partition.shard | Partition.shard
+dist_split_to_logical_devices | Replica.SplitToLogicalDevices | Replica.splitToLogicalDevices | Replica.split_to_logical_devices
+dist_assign_to_logical_device | Replica.AssignToLogicalDevice | Replica.assignToLogicalDevice | Replica.assign_to_logical_device
+dist_replicate_to_logical_devices | Replica.ReplicateToLogicalDevices | Replica.replicateToLogicalDevices | Replica.replicate_to_logical_devices
+dist_strategy_num_logical_devices | Strategy.NumLogicalDevices | Strategy.numLogicalDevices | Strategy.num_logical_devices
+dist_strategy_device_assignment | Strategy.DeviceAssignment | Strategy.deviceAssignment | Strategy.device_assignment
+dist_value_partition | Value.Partition | Value.partition | Value.partition
+dist_value_shard | Value.Shard | Value.shard | Value.shard
+dist_run_on_devices | Replica.RunOnDevices | Replica.runOnDevices | Replica.run_on_devices
+dist_device_replica | Replica.DeviceReplica | Replica.deviceReplica | Replica.device
+dist_device_coordinates | Replica.DeviceCoordinates | Replica.deviceCoordinates | Replica.device_coordinates
+dist_device_axis | Replica.DeviceAxis | Replica.deviceAxis | Replica.device_axis
+dist_device_axis_group | Replica.DeviceAxisGroup | Replica.deviceAxisGroup | Replica.device_axis_group
+dist_halo_exchange | Replica.HaloExchange | Replica.haloExchange | Replica.halo_exchange
+dist_reshard | Replica.Reshard | Replica.reshard | Replica.reshard
+dist_reshard_bytes | ReshardBytes | Partition.reshardBytes | reshard_bytes
+dist_cluster_spec_from_json | NewClusterSpecFromJSON | ClusterSpec.fromJson | ClusterSpec.from_json
+dist_cluster_spec_create | NewClusterSpecFromJobs | ClusterSpec.create | ClusterSpec
+dist_cluster_spec_union | NewUnionClusterSpec | ClusterSpec.fromSpecs | ClusterSpec.union
+dist_cluster_spec_destroy | ClusterSpec.Close | ClusterSpec.close | ClusterSpec
+dist_cluster_spec_num_jobs | ClusterSpec.NumJobs | ClusterSpec.jobs | ClusterSpec.jobs
+dist_cluster_spec_job | ClusterSpec.Jobs | ClusterSpec.jobs | ClusterSpec.jobs
+dist_cluster_spec_num_tasks | ClusterSpec.NumTasks | ClusterSpec.numTasks | ClusterSpec.num_tasks
+dist_cluster_spec_task_indices | ClusterSpec.TaskIndices | ClusterSpec.taskIndices | ClusterSpec.task_indices
+dist_cluster_spec_task_address | ClusterSpec.TaskAddress | ClusterSpec.taskAddress | ClusterSpec.task_address
+dist_cluster_spec_is_equal | ClusterSpec.Equal | ClusterSpec.isSame | ClusterSpec
+dist_cluster_spec_json | ClusterSpec.JSON | ClusterSpec.toJson | ClusterSpec.json
+dist_cluster_validate | ClusterSpec.Validate | ClusterSpec.validate | ClusterSpec.validate
+dist_cluster_is_chief | ClusterSpec.IsChief | ClusterSpec.isChief | ClusterSpec.is_chief
+dist_cluster_collective_leader | ClusterSpec.CollectiveLeader | ClusterSpec.collectiveLeader | ClusterSpec.collective_leader
+dist_cluster_coordination_leader | ClusterSpec.CoordinationLeader | ClusterSpec.coordinationLeader | ClusterSpec.coordination_leader
+dist_cluster_worker_count | ClusterSpec.WorkerCount | ClusterSpec.numWorkers | ClusterSpec.worker_count
+dist_cluster_id_in_cluster | ClusterSpec.IDInCluster | ClusterSpec.idInCluster | ClusterSpec.id_in_cluster
+dist_cluster_should_save_checkpoint | ClusterSpec.ShouldSaveCheckpoint | ClusterSpec.shouldSaveCheckpoint | ClusterSpec.should_save_checkpoint
+dist_cluster_should_save_summary | ClusterSpec.ShouldSaveSummary | ClusterSpec.shouldSaveSummary | ClusterSpec.should_save_summary
+dist_cluster_should_evaluate | ClusterSpec.ShouldEvaluate | ClusterSpec.shouldEvaluate | ClusterSpec.should_evaluate
+dist_cluster_resolver_create_simple | NewSimpleResolver | ClusterResolver.fromSpec | ClusterResolver.simple
+dist_cluster_resolver_create_tf_config | NewTFConfigResolver | ClusterResolver.fromTfConfig | ClusterResolver.tf_config
+dist_cluster_resolver_create_slurm | NewSlurmResolver | ClusterResolver.fromSlurm | ClusterResolver.slurm
+dist_slurm_expand_host_list | SlurmHosts | ClusterResolver.slurmHosts | slurm_hosts
+dist_slurm_expand_tasks_per_node | SlurmTasksPerNode | ClusterResolver.slurmTasksPerNode | slurm_tasks_per_node
+dist_cluster_resolver_create_kubernetes | NewKubernetesResolver | ClusterResolver.fromKubernetes | ClusterResolver.kubernetes
+dist_cluster_resolver_create_union | NewUnionResolver | ClusterResolver.fromResolvers | ClusterResolver.union
+dist_cluster_resolver_create_host | NewHostResolver | ClusterResolver.fromFunctions | ClusterResolver.host
+dist_cluster_resolver_destroy | ClusterResolver.Close | ClusterResolver.close | ClusterResolver
+dist_cluster_resolver_spec | ClusterResolver.Spec | ClusterResolver.spec | ClusterResolver.spec
+dist_cluster_resolver_task_type | ClusterResolver.TaskType | ClusterResolver.taskType | ClusterResolver.task_type
+dist_cluster_resolver_task_id | ClusterResolver.TaskID | ClusterResolver.taskId | ClusterResolver.task_id
+dist_cluster_resolver_rpc_layer | ClusterResolver.RPCLayer | ClusterResolver.rpcLayer | ClusterResolver.rpc_layer
+dist_cluster_resolver_environment | ClusterResolver.Environment | ClusterResolver.environment | ClusterResolver.environment
+dist_cluster_resolver_master | ClusterResolver.Master | ClusterResolver.master | ClusterResolver.master
+dist_cluster_resolver_num_accelerators | ClusterResolver.NumAccelerators | ClusterResolver.numAccelerators | ClusterResolver.num_accelerators
+dist_cluster_resolver_gpu_ids | ClusterResolver.GPUIDs | ClusterResolver.gpuIds | ClusterResolver.gpu_ids
+dist_cluster_explain | ClusterResolver.Explain | ClusterResolver.explain | ClusterResolver.explain
+dist_partitions_fixed_shards | FixedShards | Partitioners.fixedShards | fixed_shards
+dist_partitions_min_size | MinSizeShards | Partitioners.minSize | min_size_shards
+dist_partitions_max_size | MaxSizeShards | Partitioners.maxSize | max_size_shards
+dist_partitions_part | RowsOfPart | Partitioners.rowsOfPart | rows_of_part
+dist_partitions_part_of | PartOfRow | Partitioners.partOfRow | part_of_row
+dist_network_create | NewNetwork | Network.create | Network
+dist_network_destroy | Network.Close | Network.close | Network.close
+dist_strategy_reform | Strategy.Reform | Strategy.reform | Strategy.reform
+dist_strategy_reform_due | Strategy.ReformDue | Strategy.isReformDue | Strategy.reform_due
+dist_set_strategy | SetStrategy | Strategy.setCurrent | set_strategy
+dist_colocate_enter | Strategy.Colocate | Strategy.colocate | Strategy.colocate
+dist_colocate_exit | Strategy.ExitColocation | Scope.close | Strategy.colocate
+dist_variable_created_in_scope | Strategy.CreatedInScope | Variable.isCreatedInScope | Strategy.variable_created_in_scope
+dist_value_container | Value.Container | Value.container | Strategy.value_container
+dist_cross_device_create | NewCrossDevice | CrossDevice.create | CrossDevice
+dist_cross_device_destroy | CrossDevice.Close | CrossDevice.close | CrossDevice.close
+dist_cross_device_kind_of | CrossDevice.Kind | CrossDevice.kind | CrossDevice.kind
+dist_cross_device_device | CrossDevice.Device | CrossDevice.device | CrossDevice.device
+dist_cross_device_reduce | CrossDevice.Reduce | CrossDevice.reduce | CrossDevice.reduce
+dist_cross_device_batch_reduce | CrossDevice.BatchReduce | CrossDevice.batchReduce | CrossDevice.batch_reduce
+dist_cross_device_broadcast | CrossDevice.Broadcast | CrossDevice.broadcast | CrossDevice.broadcast
+dist_cross_device_gather | CrossDevice.Gather | CrossDevice.gather | CrossDevice.gather
+dist_rpc_server_create | NewRPCServer | RpcServer.create | RpcServer
+dist_rpc_server_register | RPCServer.Register | RpcServer.register | RpcServer.register
+dist_rpc_server_start | RPCServer.Start | RpcServer.start | RpcServer.start
+dist_rpc_server_address | RPCServer.Address | RpcServer.address | RpcServer.address
+dist_rpc_server_destroy | RPCServer.Close | RpcServer.close | RpcServer.close
+dist_rpc_client_create | NewRPCClient | RpcClient.create | RpcClient
+dist_rpc_client_destroy | RPCClient.Close | RpcClient.close | RpcClient.close
+dist_rpc_call | RPCClient.Call | RpcClient.call | RpcClient.call
+dist_rpc_begin | RPCClient.Begin | RpcClient.begin | RpcClient.begin
+dist_rpc_client_methods | RPCClient.Methods | RpcClient.methods | RpcClient.methods
+dist_remote_value_get | RemoteValue.Get | RemoteValue.get | RemoteValue.result
+dist_remote_value_ready | RemoteValue.Ready | RemoteValue.isDone | RemoteValue.done
+dist_remote_value_cancel | RemoteValue.Cancel | RemoteValue.cancel | RemoteValue.cancel
+dist_remote_value_retain | RemoteValue.Get | RemoteValue.future | RemoteValue
+dist_remote_value_release | RemoteValue.Close | RemoteValue.close | RemoteValue
+dist_coordinator_create | Strategy.NewCoordinator | Coordinator.create | Strategy.coordinator
+dist_coordinator_destroy | Coordinator.Close | Coordinator.close | Coordinator.close
+dist_coordinator_create_variable | Coordinator.CreateVariable | Coordinator.createVariable | Coordinator.create_variable
+dist_coordinator_num_variables | Coordinator.Variables | Coordinator.variables | Coordinator.variables
+dist_coordinator_variable_name | Coordinator.Variables | Coordinator.variables | Coordinator.variables
+dist_coordinator_variable_spec | Coordinator.VariableSpec | Coordinator.variableSpec | Coordinator.variable_spec
+dist_coordinator_variable_part | Coordinator.VariableParts | Coordinator.variableParts | Coordinator.variable_part
+dist_coordinator_read | Coordinator.Read | Coordinator.read | Coordinator.read
+dist_coordinator_read_rows | Coordinator.ReadRows | Coordinator.readRows | Coordinator.read_rows
+dist_coordinator_assign | Coordinator.Assign | Coordinator.assign | Coordinator.assign
+dist_coordinator_scatter | Coordinator.Scatter | Coordinator.scatter | Coordinator.scatter
+dist_coordinator_update | Coordinator.Update | Coordinator.update | Coordinator.update
+dist_coordinator_save | Coordinator.Save | Coordinator.save | Coordinator.save
+dist_coordinator_restore | Coordinator.Restore | Coordinator.load | Coordinator.restore
+dist_coordinator_schedule | Coordinator.Schedule | Coordinator.schedule | Coordinator.schedule
+dist_coordinator_join | Coordinator.Join | Coordinator.join | Coordinator.join
+dist_coordinator_done | Coordinator.Done | Coordinator.isDone | Coordinator.done
+dist_coordinator_create_per_worker | Coordinator.CreatePerWorker | Coordinator.createPerWorker | Coordinator.create_per_worker
+dist_coordinator_query | Coordinator.Stats | Coordinator.stats | Coordinator.query
+dist_coordinator_write_trace | Coordinator.WriteTrace | Coordinator.traceJson | Coordinator.write_trace
+dist_preemption_handler_create | Strategy.NewPreemptionHandler | PreemptionHandler.create | Strategy.preemption_handler
+dist_preemption_handler_destroy | PreemptionHandler.Close | PreemptionHandler.close | PreemptionHandler.close
+dist_preemption_notify | PreemptionHandler.Notify | PreemptionHandler.notifyPreemption | PreemptionHandler.notify
+dist_preemption_run | PreemptionHandler.Run | PreemptionHandler.run | PreemptionHandler.run
+dist_preemption_save_if_preempted | PreemptionHandler.SaveIfPreempted | PreemptionHandler.saveIfPreempted | PreemptionHandler.save_if_preempted
+dist_preemption_count_run | PreemptionHandler.CountRun | PreemptionHandler.countRun | PreemptionHandler.count_run
+dist_preemption_total_run_calls | PreemptionHandler.TotalRunCalls | PreemptionHandler.totalRunCalls | PreemptionHandler.total_run_calls
+dist_cluster_resolver_create_rendezvous | NewRendezvousResolver | ClusterResolver.fromRendezvous | ClusterResolver.rendezvous
+dist_server_create | NewServer | Server.create | Server
+dist_server_create_local | NewLocalServer | Server.createLocal | Server.local
+dist_server_register | Server.Register | Server.register | Server.register
+dist_server_register_update | Server.RegisterUpdate | Server.registerUpdate | Server.register_update
+dist_server_start | Server.Start | Server.start | Server.start
+dist_server_target | Server.Target | Server.target | Server.target
+dist_server_join | Server.Join | Server.join | Server.join
+dist_server_write_trace | Server.WriteTrace | Server.traceJson | Server.write_trace
+dist_server_stop | Server.Stop | Server.stop | Server.stop
+dist_server_destroy | Server.Close | Server.close | Server.close
+dist_closure_name | Closure.Name | Closure.name | Closure
+dist_closure_id | Closure.ID | Closure.id | Closure
+dist_closure_worker | Closure.Worker | Closure.worker | Closure
+dist_closure_cancel | Closure.Context | Closure.cancel | Closure.cancelled
+dist_closure_read | Closure.Read | Closure.read | Closure.read
+dist_closure_read_rows | Closure.ReadRows | Closure.readRows | Closure.read_rows
+dist_closure_assign | Closure.Assign | Closure.assign | Closure.assign
+dist_closure_scatter | Closure.Scatter | Closure.scatter | Closure.scatter
+dist_closure_update | Closure.Update | Closure.update | Closure.update
+dist_closure_per_worker | Closure.PerWorker | Closure.perWorker | Closure.per_worker
+dist_Stragglers_read | - | - | Strategy.stragglers
+dist_Text_describe_value | - | - | Value.describe
+dist_Text_describe_variable | - | - | Variable.describe
+dist_Text_expand_host_list | - | - | slurm_hosts
+dist_Text_explain | - | - | Strategy.explain
+dist_Text_explain_cluster | - | - | ClusterResolver.explain
+dist_Text_explain_dataset | - | - | Dataset.explain
+dist_Text_explain_topology | - | - | Topology.explain
+dist_Text_write_coordinator_trace | - | - | Coordinator.write_trace
+dist_Text_write_metrics | - | - | Strategy.write_metrics
+dist_Text_write_server_trace | - | - | Server.write_trace
+dist_Text_write_trace | - | - | Strategy.write_trace
+dist_quick_all_reduce | - | - | Replica.all_reduce
+dist_quick_barrier | - | - | Replica.barrier
+dist_quick_broadcast | - | - | Replica.broadcast
+dist_rpc_arguments | - | - | RpcClient.begin
+dist_run_until | - | - | Strategy.run
+accumulate_element_bytes | AccumulateElementBytes | elementBytes | accumulate_element_bytes
+axis | Axis | axis | axis
+communication | Communication | communication | communication
+contributions | Contributions | contributions | contributions
+copy_of_replica | SharedCopy | copyOfReplica | copy_of_replica
+core_assignment | coreAssignment | coreAssignment | core_assignment
+device_coordinates | deviceCoordinates | deviceCoordinates | device_coordinates
+element_bytes | elementBytes | elementBytes | element_bytes
+gpus_per_host | GPUsPerHost | gpusPerHost | gpus_per_host
+gpus_per_task | GPUsPerTask | gpusPerTask | gpus_per_task
+grace_ns | Grace | grace | grace
+group | InGroup | group | group
+initial_fn | Initial | initial | initial_fn
+max_shard_bytes | maxShardBytes | maxShardBytes | max_shard_bytes
+max_shards | maxShards | maxShards | max_shards
+mesh_shape | meshShape | meshShape | mesh_shape
+metadata_keys | Metadata | metadata | metadata_keys
+metadata_texts | Metadata | metadataTexts | metadata_texts
+min_shard_bytes | minShardBytes | minShardBytes | min_shard_bytes
+name_space | Namespace | namespace | name_space
+names | Names | names | names
+num_axes | len(Axes) | axes | num_axes
+num_batch_sizes | len(BatchSizes) | the number of sizes | num_batch_sizes
+num_cpus | NumCpus | cpus | num_cpus
+num_devices | len(Devices) | devices | num_devices
+num_devices_per_task | the number of devices per task | numDevicesPerTask | num_devices_per_task
+num_jobs | the number of jobs | the number of jobs | num_jobs
+num_partitions | len(Partitions) | the number of partitions | num_partitions
+num_parts | numParts | numParts | num_parts
+num_replicas | Replicas | numReplicas | num_replicas
+replicas_of_workers | ReplicasOfWorkers | replicasPerWorker | replicas_of_workers
+num_resolvers | the number of resolvers | the number of resolvers | num_resolvers
+num_results | len(Results) | numResults | num_results
+num_rows | numRows | numRows | num_rows
+num_specs | the number of specs | the number of specs | num_specs
+num_states | len(States) | numStates | num_states
+num_tasks | the number of tasks | numTasks | num_tasks
+out_work | Async | outWork | out_work
+per_example_loss | perExample | perExampleLoss | per_example_loss
+planned | Plan | planned | planned
+reduce_element_bytes | ReduceElement | elementBytes | reduce_element_bytes
+reduce_fn | ReduceWith | reducer | reduce_fn
+reduce_user_data | ReduceWith | reduceUserData | reduce_user_data
+replica_id | replicaID | replicaId | replica_id
+replica_ids | replicaIDs | replicaIds | replica_ids
+request_id | RequestID | requestId | request_id
+results | Results | results | results
+rpc_layer | RPCLayer | rpcLayer | rpc_layer
+splits | Splits | splits | splits
+stack_size_bytes | StackSize | stackSizeBytes | stack_size_bytes
+stuck_ns | Stuck | stuck | stuck
+task_id | TaskID | taskId | task_id
+tf_config | TFConfig | tfConfig | tf_config
+timeout_ns | Timeout | timeout | timeout
+use_spmd_partitioning | UseSPMDPartitioning | useSpmdPartitioning | use_spmd_partitioning
+user_data | function | userData | user_data
+window_ns | Window | window | window
+)";
+
+namespace dist_swig {
+
+/* The name in a table, or an empty one. Fields of a row are separated by " | ". */
+static std::string in_table(const std::string &table, const std::string &name) {
+  size_t at = table.find("\n" + name + " | ");
+  if (at == std::string::npos) return std::string();
+  const size_t end = table.find('\n', at + 1);
+  for (int column = 0; column < DIST_SWIG_COLUMN; ++column) at = table.find(" | ", at) + 3;
+  const std::string found = table.substr(at, std::min(table.find(" | ", at), end) - at);
+  return found == "-" ? std::string() : found;
+}
+
+static std::string in_tables(const std::string &name) {
+  const std::string found = in_table(dist_swig_names, name);
+  return found.empty() ? in_table(dist_swig_enum_names, name) : found;
+}
+
+/* The words of a name as the language writes them: "clip_norm" is ClipNorm, clipNorm or clip_norm. */
+static std::string cased(const std::string &name, bool upper) {
+  if (DIST_SWIG_COLUMN == 3) return name;
+  std::string text;
+  for (const char each : name) {
+    if (each == '_') {
+      upper = true;
+      continue;
+    }
+    text += upper ? (char)std::toupper((unsigned char)each) : each;
+    upper = false;
+  }
+  return text;
+}
+
+static std::string function_name(const std::string &name) {
+  const std::string found = in_tables(name);
+  return found.empty() ? name : found;
+}
+
+/* An options type: "dist_run_options" is RunOptions. */
+static std::string type_name(const std::string &name) {
+  const std::string found = in_tables(name);
+  if (!found.empty()) return found;
+  std::string text;
+  bool upper = true;
+  for (const char each : name.substr(std::strlen("dist_"))) {
+    if (each != '_') text += upper ? (char)std::toupper((unsigned char)each) : each;
+    upper = each == '_';
+  }
+  return text;
+}
+
+/* A parameter or field, of Go's capital letter if it is a field; "timeout_ns" is a timeout in all languages. */
+static std::string field_name(const std::string &given, bool is_field) {
+  const size_t end = given.find('[');
+  std::string name = given.substr(0, end);
+  const std::string index = end == std::string::npos ? std::string() : given.substr(end);
+  const std::string found = in_table(dist_swig_names, name);
+  if (!found.empty()) return found + index;
+  const size_t unit = name.rfind("_ns");
+  const bool is_time = unit != std::string::npos && unit + 3 == name.size();
+  if (is_time) name.resize(unit);
+  const bool upper = DIST_SWIG_COLUMN == 1 && (is_field || is_time || name.find('_') != std::string::npos);
+  return cased(name, upper) + index;
+}
+
+/* "dist_run_options.timeout_ns", "options->cpu->num_cpus", "root". */
+static std::string path_name(std::string name) {
+  std::string owner;
+  for (size_t at; (at = name.find_first_of("-.")) != std::string::npos;) {
+    const std::string part = name.substr(0, at);
+    name.erase(0, at + (name[at] == '-' ? 2 : 1));
+    if (part.compare(0, 5, "dist_") == 0) owner = type_name(part);
+    else if (owner.empty() && part == "options") owner = DIST_SWIG_COLUMN == 2 ? part : std::string("-");
+    else if (part != "cpu" && part != "host" && part != "mesh" && part != "worker") owner = field_name(part, true);
+  }
+  const std::string last = field_name(name, !owner.empty());
+  return owner.empty() || owner == "-" || DIST_SWIG_COLUMN == 3 ? last : owner + "." + last;
+}
+
+/* A name of C in this language. */
+static std::string own_name(const std::string &name) {
+  if (name.size() > 2 && name.compare(name.size() - 2, 2, "()") == 0) {
+    const std::string found = function_name(name.substr(0, name.size() - 2));
+    return DIST_SWIG_COLUMN == 1 ? found : found + "()";
+  }
+  const std::string found = in_tables(name);
+  if (!found.empty() || name.compare(0, 5, "DIST_") == 0) return found.empty() ? name : found;
+  if (name.find_first_of("-.") != std::string::npos) return path_name(name);
+  return name.compare(0, 5, "dist_") == 0 ? type_name(name) : field_name(name, false);
+}
+
+/* A marked text in this language's words. */
+static std::string own_words(const char *marked) {
+  std::string text, name;
+  bool in_name = false;
+  for (; *marked != '\0'; ++marked) {
+    if (*marked != '\x0E' && *marked != '\x0F') {
+      (in_name ? name : text) += *marked;
+      continue;
+    }
+    text += own_name(name);
+    name.clear();
+    in_name = *marked == '\x0E';
+  }
+  return text + name; /* of a text that was cut */
+}
+
+/* This thread's latest error, as dist_last_error_info() gives it, in this language's words. */
+struct Error {
+  Error() {
+    if (dist_last_error_marked(&info) != DIST_OK) return;
+    message = own_words(info.message);
+    expected = own_words(info.expected);
+    received = own_words(info.received);
+    hint = own_words(info.hint);
+    function = *info.function == '\0' ? std::string() : function_name(info.function);
+    parameter = *info.parameter == '\0' ? std::string() : own_name(info.parameter);
+  }
+  dist_error_info info = DIST_ERROR_INFO_INIT;
+  std::string message, expected, received, hint, function, parameter;
+};
+
+}  // namespace dist_swig
+
+
+/* This thread's latest error in one piece: the fields of dist_error_info in their order as text, and the message with
+   its marks, each ended by a NUL. In one piece because a second native call may come from another thread (a goroutine moves), and
    would read that one's error. */
 static std::string dist_swig_error(dist_status status) {
-  dist_error_info info = DIST_ERROR_INFO_INIT;
-  if (dist_last_error_info(&info) != DIST_OK) info.message = dist_status_name(status);
+  const dist_swig::Error error;
+  const dist_error_info &info = error.info;
   std::string record;
   for (long long number : {(long long)status, (long long)info.worker, (long long)info.replica,
                            (long long)info.collective, (long long)info.group, (long long)info.sequence}) {
     record += std::to_string(number);
     record += '\0';
   }
-  for (const char *text : {info.message, info.tag, info.expected, info.received, info.hint}) {
-    if (text) record += text;
+  for (const std::string &text : {error.message, std::string(info.tag ? info.tag : ""), error.expected, error.received,
+                                  error.hint, std::to_string(info.logical_device), error.function, error.parameter,
+                                  std::string(info.message ? info.message : "")}) {
+    record += text;
     record += '\0';
   }
-  record += std::to_string(info.logical_device);
-  record += '\0';
   return record;
 }
 
@@ -452,7 +1250,7 @@ static _gostring_ dist_swig_report(dist_status status) {
 /** The report of a status that C code has just given on this thread; one without words gets some. */
 static dist_status told(int32_t status) {
   dist_error_info info = DIST_ERROR_INFO_INIT;
-  if (status == DIST_OK || (dist_last_error_info(&info) == DIST_OK && info.code == status)) return status;
+  if (status == DIST_OK || (dist_last_error_marked(&info) == DIST_OK && info.code == status)) return status;
   return dist_fail(status, "C code gave this status, and did not say why");
 }
 
@@ -1491,12 +2289,25 @@ static void append_line(const char *text, size_t size_bytes, void *out) {
 
 
 /** For a function that failed by itself: `text` becomes what the peers' report says. Returns `status`. */
-static int32_t fail(int32_t status, const char *text) { return dist_fail(status, text); }
+static int32_t fail(int32_t status, const char *text) {
+  std::string own; /* the program's text has no marks, whatever it is */
+  for (; *text; ++text) *text == '\x0E' ? own += "\\x0e" : *text == '\x0F' ? own += "\\x0f" : own += *text;
+  return dist_fail(status, own.c_str());
+}
 
 /** For a function that ends with what libdist told it: that report stays this thread's latest error, fields and
-    all, unless it was told to another thread. Returns `status`. */
+    all, unless it was told to another thread. `text` is the message with its marks. Returns `status`. */
 static int32_t fail_as_told(int32_t status, const char *text) {
-  return std::strcmp(dist_last_error(), text) == 0 ? status : dist_fail(status, text);
+  dist_error_info info = DIST_ERROR_INFO_INIT;
+  const bool same = dist_last_error_marked(&info) == DIST_OK && std::strcmp(info.message, text) == 0;
+  return same ? status : dist_fail(status, text);
+}
+
+/** The text with marks (dist_last_error_marked()) in this language's words. It is valid until the thread's next call. */
+static const char *own_words(const char *marked) {
+  thread_local std::string text;
+  text = dist_swig::own_words(marked);
+  return text.c_str();
 }
 
 /** Positional arguments for a call of another process's: a tuple of the items, by the calling thread's strategy. */
@@ -1725,14 +2536,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_377dbe7983f549bf(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_df3c328f470b7138(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_377dbe7983f549bf(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_df3c328f470b7138(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_377dbe7983f549bf(int, long long token, long long replica, intgo id, intgo num_replicas);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_df3c328f470b7138(int, long long token, long long replica, intgo id, intgo num_replicas);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica,int32_t id,int32_t num_replicas) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1745,12 +2556,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica,int32_t id
   swig_replica = (int64_t)replica; 
   swig_id = (int32_t)id; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_377dbe7983f549bf(go_val, swig_token, swig_replica, swig_id, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_df3c328f470b7138(go_val, swig_token, swig_replica, swig_id, swig_num_replicas);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_377dbe7983f549bf(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_df3c328f470b7138(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1763,12 +2574,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_377dbe7983f549bf(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_df3c328f470b7138(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_377dbe7983f549bf(int, long long token, long long strategy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_df3c328f470b7138(int, long long token, long long strategy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1781,12 +2592,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_377dbe7983f549bf(go_val, swig_token, swig_strategy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_df3c328f470b7138(go_val, swig_token, swig_strategy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_cdist_377dbe7983f549bf(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_cdist_df3c328f470b7138(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1805,12 +2616,12 @@ int64_t SwigDirector_Callbacks::update(int64_t token,int32_t replica,char const 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_377dbe7983f549bf(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_cdist_df3c328f470b7138(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_377dbe7983f549bf(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_df3c328f470b7138(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1819,12 +2630,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_377dbe7983f549bf(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_df3c328f470b7138(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_377dbe7983f549bf(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_df3c328f470b7138(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1839,12 +2650,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_377dbe7983f549bf(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_df3c328f470b7138(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_377dbe7983f549bf(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_df3c328f470b7138(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1857,12 +2668,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_377dbe7983f549bf(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_df3c328f470b7138(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_377dbe7983f549bf(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_df3c328f470b7138(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1873,12 +2684,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_377dbe7983f549bf(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_df3c328f470b7138(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_377dbe7983f549bf(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_df3c328f470b7138(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1889,24 +2700,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_377dbe7983f549bf(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_df3c328f470b7138(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_377dbe7983f549bf(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_df3c328f470b7138(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_377dbe7983f549bf(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_df3c328f470b7138(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_377dbe7983f549bf(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_df3c328f470b7138(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
 int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t cancel,int64_t timeout_ns,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1923,12 +2734,12 @@ int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t ca
   swig_cancel = (int64_t)cancel; 
   swig_timeout_ns = (int64_t)timeout_ns; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_method_cdist_377dbe7983f549bf(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
+  result = Swig_DirectorCallbacks_callback_method_cdist_df3c328f470b7138(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_377dbe7983f549bf(int, long long token, long long closure, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_df3c328f470b7138(int, long long token, long long closure, long long args);
 int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1939,12 +2750,12 @@ int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t ar
   swig_token = (int64_t)token; 
   swig_closure = (int64_t)closure; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_closure_cdist_377dbe7983f549bf(go_val, swig_token, swig_closure, swig_args);
+  result = Swig_DirectorCallbacks_callback_closure_cdist_df3c328f470b7138(go_val, swig_token, swig_closure, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_377dbe7983f549bf(int, long long token, long long replica);
+extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_df3c328f470b7138(int, long long token, long long replica);
 int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1953,22 +2764,22 @@ int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_create_state_cdist_377dbe7983f549bf(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_create_state_cdist_df3c328f470b7138(go_val, swig_token, swig_replica);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_377dbe7983f549bf(int, long long token, long long state);
+extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_df3c328f470b7138(int, long long token, long long state);
 void SwigDirector_Callbacks::destroy_state(int64_t token,int64_t state) {
   long long swig_token;
   long long swig_state;
   
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
-  Swig_DirectorCallbacks_callback_destroy_state_cdist_377dbe7983f549bf(go_val, swig_token, swig_state);
+  Swig_DirectorCallbacks_callback_destroy_state_cdist_df3c328f470b7138(go_val, swig_token, swig_state);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_377dbe7983f549bf(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_df3c328f470b7138(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1977,12 +2788,12 @@ int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_warm_up_cdist_377dbe7983f549bf(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_warm_up_cdist_df3c328f470b7138(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_377dbe7983f549bf(int, long long token, long long replica, long long batch);
+extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_df3c328f470b7138(int, long long token, long long replica, long long batch);
 int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1993,12 +2804,12 @@ int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_step_cdist_377dbe7983f549bf(go_val, swig_token, swig_replica, swig_batch);
+  result = Swig_DirectorCallbacks_callback_step_cdist_df3c328f470b7138(go_val, swig_token, swig_replica, swig_batch);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_377dbe7983f549bf(int, long long token, long long variables, long long n, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_df3c328f470b7138(int, long long token, long long variables, long long n, long long args);
 int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables,int64_t n,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2011,12 +2822,12 @@ int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables
   swig_variables = (int64_t)variables; 
   swig_n = (int64_t)n; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_variables_cdist_377dbe7983f549bf(go_val, swig_token, swig_variables, swig_n, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_variables_cdist_df3c328f470b7138(go_val, swig_token, swig_variables, swig_n, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_377dbe7983f549bf(int, long long token, long long spec, long long partitions);
+extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_df3c328f470b7138(int, long long token, long long spec, long long partitions);
 int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t partitions) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2027,12 +2838,12 @@ int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t par
   swig_token = (int64_t)token; 
   swig_spec = (int64_t)spec; 
   swig_partitions = (int64_t)partitions; 
-  result = Swig_DirectorCallbacks_callback_partition_cdist_377dbe7983f549bf(go_val, swig_token, swig_spec, swig_partitions);
+  result = Swig_DirectorCallbacks_callback_partition_cdist_df3c328f470b7138(go_val, swig_token, swig_spec, swig_partitions);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_377dbe7983f549bf(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_df3c328f470b7138(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -2041,10 +2852,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_377dbe7983f549bf(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_df3c328f470b7138(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_377dbe7983f549bf(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_df3c328f470b7138(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -2057,10 +2868,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_377dbe7983f549bf(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_df3c328f470b7138(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_377dbe7983f549bf(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_df3c328f470b7138(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -2081,10 +2892,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_377dbe7983f549bf(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_df3c328f470b7138(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_377dbe7983f549bf(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_df3c328f470b7138(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2099,12 +2910,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_377dbe7983f549bf(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_df3c328f470b7138(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_377dbe7983f549bf(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_df3c328f470b7138(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2117,12 +2928,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_377dbe7983f549bf(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_df3c328f470b7138(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_377dbe7983f549bf(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_df3c328f470b7138(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2137,12 +2948,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_377dbe7983f549bf(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_df3c328f470b7138(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_377dbe7983f549bf(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_df3c328f470b7138(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -2153,10 +2964,10 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_377dbe7983f549bf(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_df3c328f470b7138(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_execute_cdist_377dbe7983f549bf(int, long long token, long long task, long long task_data);
+extern "C" intgo Swig_DirectorCallbacks_callback_execute_cdist_df3c328f470b7138(int, long long token, long long task, long long task_data);
 int32_t SwigDirector_Callbacks::execute(int64_t token,int64_t task,int64_t task_data) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2167,17 +2978,17 @@ int32_t SwigDirector_Callbacks::execute(int64_t token,int64_t task,int64_t task_
   swig_token = (int64_t)token; 
   swig_task = (int64_t)task; 
   swig_task_data = (int64_t)task_data; 
-  result = Swig_DirectorCallbacks_callback_execute_cdist_377dbe7983f549bf(go_val, swig_token, swig_task, swig_task_data);
+  result = Swig_DirectorCallbacks_callback_execute_cdist_df3c328f470b7138(go_val, swig_token, swig_task, swig_task_data);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_377dbe7983f549bf(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_df3c328f470b7138(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_377dbe7983f549bf(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_df3c328f470b7138(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -2185,14 +2996,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_377dbe7983f549bf(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_df3c328f470b7138(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_377dbe7983f549bf(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_df3c328f470b7138(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_377dbe7983f549bf(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_df3c328f470b7138(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2213,7 +3024,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_377dbe7983f549bf(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_df3c328f470b7138(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -2222,7 +3033,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_377dbe7983f549bf(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_df3c328f470b7138(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -2232,7 +3043,7 @@ void _wrap_Swig_free_cdist_377dbe7983f549bf(void *_swig_go_0) {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_377dbe7983f549bf() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_df3c328f470b7138() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -2244,7 +3055,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_377dbe7983f549bf() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_377dbe7983f549bf() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_df3c328f470b7138() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -2256,7 +3067,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_377dbe7983f549bf() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_377dbe7983f549bf() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_df3c328f470b7138() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -2268,7 +3079,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_377dbe7983f549bf() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_377dbe7983f549bf() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_df3c328f470b7138() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -2280,7 +3091,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_377dbe7983f549bf() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_377dbe7983f549bf() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_df3c328f470b7138() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -2292,7 +3103,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_377dbe7983f549bf() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_377dbe7983f549bf() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_df3c328f470b7138() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -2304,7 +3115,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_377dbe7983f549bf() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_377dbe7983f549bf() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_df3c328f470b7138() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -2316,7 +3127,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_377dbe7983f549bf() {
 }
 
 
-_gostring_ _wrap_told_cdist_377dbe7983f549bf(intgo _swig_go_0) {
+_gostring_ _wrap_told_cdist_df3c328f470b7138(intgo _swig_go_0) {
   int32_t arg1 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -2329,7 +3140,7 @@ _gostring_ _wrap_told_cdist_377dbe7983f549bf(intgo _swig_go_0) {
 }
 
 
-long long _wrap_memory_counter_cdist_377dbe7983f549bf() {
+long long _wrap_memory_counter_cdist_df3c328f470b7138() {
   int64_t result;
   long long _swig_go_result;
   
@@ -2340,7 +3151,7 @@ long long _wrap_memory_counter_cdist_377dbe7983f549bf() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_377dbe7983f549bf(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_df3c328f470b7138(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -2353,7 +3164,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_377dbe7983f549bf(intg
 }
 
 
-void _wrap_set_callbacks_cdist_377dbe7983f549bf(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_df3c328f470b7138(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -2363,7 +3174,7 @@ void _wrap_set_callbacks_cdist_377dbe7983f549bf(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_run_task_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
+void _wrap_run_task_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
   int64_t arg1 ;
   int64_t arg2 ;
   
@@ -2375,7 +3186,7 @@ void _wrap_run_task_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig
 }
 
 
-void _wrap_ClusterJobs_add_cdist_377dbe7983f549bf(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_ClusterJobs_add_cdist_df3c328f470b7138(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -2405,7 +3216,7 @@ void _wrap_ClusterJobs_add_cdist_377dbe7983f549bf(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_377dbe7983f549bf(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_df3c328f470b7138(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -2418,7 +3229,7 @@ long long _wrap_ClusterJobs_size_cdist_377dbe7983f549bf(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_377dbe7983f549bf(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_df3c328f470b7138(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -2431,7 +3242,7 @@ long long _wrap_ClusterJobs_get_cdist_377dbe7983f549bf(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_377dbe7983f549bf() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_df3c328f470b7138() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -2442,7 +3253,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_377dbe7983f549bf(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_df3c328f470b7138(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -2452,7 +3263,7 @@ void _wrap_delete_ClusterJobs_cdist_377dbe7983f549bf(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_377dbe7983f549bf(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_df3c328f470b7138(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -2465,7 +3276,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_377dbe7983f549bf(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_377dbe7983f549bf(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_df3c328f470b7138(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -2482,7 +3293,7 @@ void _wrap_ResolverAnswer_set_text_cdist_377dbe7983f549bf(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_377dbe7983f549bf(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_df3c328f470b7138(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -2494,7 +3305,7 @@ void _wrap_ResolverAnswer_set_number_cdist_377dbe7983f549bf(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_377dbe7983f549bf(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_df3c328f470b7138(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -2506,7 +3317,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_377dbe7983f549bf(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_377dbe7983f549bf() {
+intgo _wrap_RESOLVER_SPEC_cdist_df3c328f470b7138() {
   int result;
   intgo _swig_go_result;
   
@@ -2518,7 +3329,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_377dbe7983f549bf() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_377dbe7983f549bf() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_df3c328f470b7138() {
   int result;
   intgo _swig_go_result;
   
@@ -2530,7 +3341,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_377dbe7983f549bf() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_377dbe7983f549bf() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_df3c328f470b7138() {
   int result;
   intgo _swig_go_result;
   
@@ -2542,7 +3353,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_377dbe7983f549bf() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_377dbe7983f549bf() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_df3c328f470b7138() {
   int result;
   intgo _swig_go_result;
   
@@ -2554,7 +3365,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_377dbe7983f549bf() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_377dbe7983f549bf() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_df3c328f470b7138() {
   int result;
   intgo _swig_go_result;
   
@@ -2566,7 +3377,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_377dbe7983f549bf() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_377dbe7983f549bf() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_df3c328f470b7138() {
   int result;
   intgo _swig_go_result;
   
@@ -2578,7 +3389,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_377dbe7983f549bf() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_377dbe7983f549bf() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_df3c328f470b7138() {
   int result;
   intgo _swig_go_result;
   
@@ -2590,7 +3401,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_377dbe7983f549bf() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_377dbe7983f549bf(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_df3c328f470b7138(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -2603,7 +3414,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_377dbe7983f549bf(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_df3c328f470b7138(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -2613,7 +3424,7 @@ void _wrap_set_resolver_callbacks_cdist_377dbe7983f549bf(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -2632,7 +3443,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_377dbe7983f549bf(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_df3c328f470b7138(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -2653,7 +3464,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_377dbe7983f549bf(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_df3c328f470b7138(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -2678,7 +3489,7 @@ _gostring_ _wrap_partitions_min_size_cdist_377dbe7983f549bf(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_df3c328f470b7138(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -2703,7 +3514,7 @@ _gostring_ _wrap_partitions_max_size_cdist_377dbe7983f549bf(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_377dbe7983f549bf(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_df3c328f470b7138(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -2725,7 +3536,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_377dbe7983f549bf(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -2744,7 +3555,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_377dbe7983f549bf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_df3c328f470b7138(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -2763,7 +3574,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_377dbe7983f549bf(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -2773,7 +3584,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -2786,7 +3597,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_377dbe7983f549bf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -2801,7 +3612,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -2823,7 +3634,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_377dbe7983f549bf(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -2849,7 +3660,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_377dbe7983f549bf(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2880,7 +3691,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_377dbe7983f549bf(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -2895,7 +3706,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2908,7 +3719,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_377dbe7983f549bf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2930,7 +3741,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2954,7 +3765,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2981,7 +3792,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_377dbe7983f549bf(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -2999,7 +3810,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_377dbe7983f549bf(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -3021,7 +3832,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_377dbe7983f549bf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -3045,7 +3856,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_377dbe7983f549bf(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -3069,7 +3880,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_377dbe7983f549bf(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -3093,7 +3904,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_377dbe7983f549bf(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -3117,7 +3928,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_377dbe7983f549bf(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -3129,7 +3940,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_377dbe7983f549bf(
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -3141,7 +3952,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_377dbe7983f549bf(dist
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -3153,7 +3964,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_377dbe7983f5
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3172,7 +3983,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_377dbe7983f549bf(
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3191,7 +4002,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_377dbe7983f54
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3210,7 +4021,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_377dbe7983f549bf(di
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_377dbe7983f549bf() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_df3c328f470b7138() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -3221,7 +4032,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_377
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -3231,7 +4042,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_377dbe7983f549bf(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3248,7 +4059,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_377dbe7983f549bf(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3265,7 +4076,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_377dbe7983f549bf(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_377dbe7983f549bf(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_df3c328f470b7138(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -3282,7 +4093,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_377dbe7983f549bf(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -3297,7 +4108,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_377dbe7983f549bf(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -3309,7 +4120,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_377dbe7983f549bf(dist_slurm_opt
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -3321,7 +4132,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_377dbe7983f549bf(dist_slurm_options
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -3333,7 +4144,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_377dbe7983f549bf(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3352,7 +4163,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_377dbe7983f549bf(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3371,7 +4182,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_377dbe7983f549bf(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -3383,7 +4194,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_377dbe7983f549bf(dist
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -3395,7 +4206,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_377dbe7983f549bf(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -3407,7 +4218,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_377dbe7983f549bf(dist_slur
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -3419,7 +4230,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_377dbe7983f549bf(dist_slur
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_377dbe7983f549bf() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_df3c328f470b7138() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -3430,7 +4241,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -3440,7 +4251,7 @@ void _wrap_delete_dist_slurm_options_cdist_377dbe7983f549bf(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -3452,7 +4263,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_377dbe7983f549bf(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -3469,7 +4280,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_377dbe7983f549bf(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_377dbe7983f549bf(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_df3c328f470b7138(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -3493,7 +4304,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_377dbe7983f549bf(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -3505,7 +4316,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_377dbe7983f549bf(dist_kub
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -3517,7 +4328,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_377dbe7983f549bf(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -3529,7 +4340,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_377dbe7983f549bf(dist_k
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -3541,7 +4352,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_377dbe7983f549bf(dist_k
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -3553,7 +4364,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_377dbe7983f549bf(dist_kubernet
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3572,7 +4383,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_377dbe7983f549bf(dist_kub
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3591,7 +4402,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_377dbe7983f549bf(dist_kuber
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3610,7 +4421,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_377dbe7983f549bf(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3629,7 +4440,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_377dbe7983f549bf(dist_kubern
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_377dbe7983f549bf() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_df3c328f470b7138() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -3640,7 +4451,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_377dbe7983f549b
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -3650,7 +4461,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_377dbe7983f549bf(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -3667,7 +4478,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_377dbe7983f549bf(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_df3c328f470b7138(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -3686,7 +4497,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_377dbe7983f549bf(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -3696,7 +4507,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_377dbe7983f549bf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -3711,7 +4522,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_377dbe7983f549bf(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -3731,7 +4542,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_377dbe7983f549bf(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_377dbe7983f549bf(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_df3c328f470b7138(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -3746,7 +4557,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_377dbe7983f549bf(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -3766,7 +4577,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_377dbe7983f549bf(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -3786,7 +4597,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_377dbe7983f549bf(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -3820,7 +4631,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_377dbe7983f549bf(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -3844,7 +4655,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_377dbe7983f549bf(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -3862,7 +4673,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_377dbe7983f549bf(long long 
 }
 
 
-void _wrap_dist_rendezvous_options_has_rank_set_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rendezvous_options_has_rank_set_cdist_df3c328f470b7138(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
   
@@ -3874,7 +4685,7 @@ void _wrap_dist_rendezvous_options_has_rank_set_cdist_377dbe7983f549bf(dist_rend
 }
 
 
-void _wrap_dist_rendezvous_options_rank_set_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rendezvous_options_rank_set_cdist_df3c328f470b7138(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
   
@@ -3886,7 +4697,7 @@ void _wrap_dist_rendezvous_options_rank_set_cdist_377dbe7983f549bf(dist_rendezvo
 }
 
 
-void _wrap_dist_rendezvous_options_size_set_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rendezvous_options_size_set_cdist_df3c328f470b7138(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
   
@@ -3898,7 +4709,7 @@ void _wrap_dist_rendezvous_options_size_set_cdist_377dbe7983f549bf(dist_rendezvo
 }
 
 
-void _wrap_dist_rendezvous_options_address_set_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_rendezvous_options_address_set_cdist_df3c328f470b7138(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3917,7 +4728,7 @@ void _wrap_dist_rendezvous_options_address_set_cdist_377dbe7983f549bf(dist_rende
 }
 
 
-void _wrap_dist_rendezvous_options_job_name_set_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_rendezvous_options_job_name_set_cdist_df3c328f470b7138(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3936,7 +4747,7 @@ void _wrap_dist_rendezvous_options_job_name_set_cdist_377dbe7983f549bf(dist_rend
 }
 
 
-void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_df3c328f470b7138(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int64_t arg2 ;
   
@@ -3948,7 +4759,7 @@ void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_re
 }
 
 
-void _wrap_dist_rendezvous_options_cancel_set_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rendezvous_options_cancel_set_cdist_df3c328f470b7138(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -3960,7 +4771,7 @@ void _wrap_dist_rendezvous_options_cancel_set_cdist_377dbe7983f549bf(dist_rendez
 }
 
 
-dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_377dbe7983f549bf() {
+dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_df3c328f470b7138() {
   dist_rendezvous_options *result = 0 ;
   dist_rendezvous_options *_swig_go_result;
   
@@ -3971,7 +4782,7 @@ dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_377dbe7983f549b
 }
 
 
-void _wrap_delete_dist_rendezvous_options_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0) {
+void _wrap_delete_dist_rendezvous_options_cdist_df3c328f470b7138(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   
   arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
@@ -3981,7 +4792,7 @@ void _wrap_delete_dist_rendezvous_options_cdist_377dbe7983f549bf(dist_rendezvous
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_df3c328f470b7138(dist_rendezvous_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -3998,7 +4809,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_377dbe7983f549bf(
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4019,7 +4830,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4040,7 +4851,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_377dbe7983f549bf(long long _swig_
 }
 
 
-_gostring_ _wrap_submit_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
+_gostring_ _wrap_submit_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -4070,7 +4881,7 @@ _gostring_ _wrap_submit_cdist_377dbe7983f549bf(long long _swig_go_0, long long _
 }
 
 
-_gostring_ _wrap_batcher_submit_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
+_gostring_ _wrap_batcher_submit_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4099,7 +4910,7 @@ _gostring_ _wrap_batcher_submit_cdist_377dbe7983f549bf(long long _swig_go_0, lon
 }
 
 
-intgo _wrap_dist_version_cdist_377dbe7983f549bf() {
+intgo _wrap_dist_version_cdist_df3c328f470b7138() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -4110,7 +4921,7 @@ intgo _wrap_dist_version_cdist_377dbe7983f549bf() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_377dbe7983f549bf(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_df3c328f470b7138(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -4128,7 +4939,7 @@ intgo _wrap_dist_has_feature_cdist_377dbe7983f549bf(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_377dbe7983f549bf(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_df3c328f470b7138(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4141,7 +4952,7 @@ _gostring_ _wrap_dist_status_name_cdist_377dbe7983f549bf(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_377dbe7983f549bf(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_df3c328f470b7138(intgo _swig_go_0, intgo _swig_go_1) {
   dist_enum_domain arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -4156,7 +4967,7 @@ _gostring_ _wrap_dist_enum_name_cdist_377dbe7983f549bf(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_377dbe7983f549bf(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_df3c328f470b7138(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_enum_domain arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4178,7 +4989,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_377dbe7983f549bf(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy_kind arg2 ;
   
@@ -4190,7 +5001,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_377dbe7983f549bf(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -4202,7 +5013,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_377dbe7983f549bf(dist_st
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_threads arg2 ;
   
@@ -4214,7 +5025,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_377dbe7983f549bf(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_numerics_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_numerics arg2 ;
   
@@ -4226,7 +5037,7 @@ void _wrap_dist_strategy_options_numerics_set_cdist_377dbe7983f549bf(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4238,7 +5049,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   size_t arg2 ;
   
@@ -4250,7 +5061,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_377dbe7983f549bf(dist_str
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4269,7 +5080,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_377dbe7983f549bf(dis
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -4281,7 +5092,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_377dbe7983f549bf(dist_s
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -4293,7 +5104,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_377dbe7983f549bf(dist_st
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -4303,7 +5114,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_377dbe7983f549bf(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_377dbe7983f549bf() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_df3c328f470b7138() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -4314,7 +5125,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_377dbe7983f549bf() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -4324,7 +5135,7 @@ void _wrap_delete_dist_strategy_options_cdist_377dbe7983f549bf(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_placement arg2 ;
   
@@ -4336,7 +5147,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_377dbe7983f549bf(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4348,7 +5159,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_377dbe7983f549bf(dis
 }
 
 
-void _wrap_dist_strategy_options_budget_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_budget_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_budget *arg2 = (dist_budget *) 0 ;
   
@@ -4360,7 +5171,7 @@ void _wrap_dist_strategy_options_budget_set_cdist_377dbe7983f549bf(dist_strategy
 }
 
 
-void _wrap_dist_strategy_options_move_host_threads_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_move_host_threads_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -4372,7 +5183,7 @@ void _wrap_dist_strategy_options_move_host_threads_set_cdist_377dbe7983f549bf(di
 }
 
 
-void _wrap_dist_strategy_options_helper_threads_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_helper_threads_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -4384,7 +5195,7 @@ void _wrap_dist_strategy_options_helper_threads_set_cdist_377dbe7983f549bf(dist_
 }
 
 
-void _wrap_dist_strategy_options_recorded_events_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_recorded_events_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -4396,7 +5207,7 @@ void _wrap_dist_strategy_options_recorded_events_set_cdist_377dbe7983f549bf(dist
 }
 
 
-void _wrap_dist_strategy_options_late_destroys_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_late_destroys_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -4408,7 +5219,7 @@ void _wrap_dist_strategy_options_late_destroys_set_cdist_377dbe7983f549bf(dist_s
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -4420,7 +5231,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_377dbe7983f549b
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -4432,7 +5243,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_377dbe7983f549bf(di
 }
 
 
-void _wrap_dist_strategy_options_transport_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_transport_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_transport arg2 ;
   
@@ -4444,7 +5255,7 @@ void _wrap_dist_strategy_options_transport_set_cdist_377dbe7983f549bf(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -4456,7 +5267,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_377dbe7983f549bf(dis
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
@@ -4468,7 +5279,7 @@ void _wrap_dist_strategy_options_network_set_cdist_377dbe7983f549bf(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4480,7 +5291,7 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_377dbe7983f549bf(dist_s
 }
 
 
-void _wrap_dist_strategy_options_reform_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_reform_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_reform arg2 ;
   
@@ -4492,7 +5303,7 @@ void _wrap_dist_strategy_options_reform_set_cdist_377dbe7983f549bf(dist_strategy
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4504,7 +5315,7 @@ void _wrap_dist_strategy_options_set_log_cdist_377dbe7983f549bf(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -4525,7 +5336,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_377dbe7983f549bf(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4548,7 +5359,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_377dbe7983f549bf(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_cpus_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_cpus_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -4562,7 +5373,7 @@ void _wrap_dist_strategy_options_set_cpus_cdist_377dbe7983f549bf(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_executor_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_strategy_options_set_executor_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4576,7 +5387,7 @@ void _wrap_dist_strategy_options_set_executor_cdist_377dbe7983f549bf(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -4590,7 +5401,7 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_377dbe7983f549bf(
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4610,7 +5421,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_377dbe7983f549bf(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -4625,7 +5436,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_377dbe7983f549bf(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -4638,7 +5449,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -4651,7 +5462,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4664,7 +5475,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -4679,7 +5490,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_377dbe7983f549bf(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_of_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_of_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_kind result;
   intgo _swig_go_result;
@@ -4692,7 +5503,7 @@ intgo _wrap_dist_strategy_kind_of_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -4716,7 +5527,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -4740,7 +5551,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_377dbe7983f549bf(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_377dbe7983f549bf(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_df3c328f470b7138(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -4763,7 +5574,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_377dbe7983f549bf(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   dist_strategy_kind arg2 ;
   
@@ -4775,7 +5586,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_377dbe7983f549bf(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   dist_strategy_kind result;
   intgo _swig_go_result;
@@ -4788,7 +5599,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_377dbe7983f549bf(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4800,7 +5611,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_377dbe7983f549bf(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4813,7 +5624,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_377dbe7983f549bf(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4826,7 +5637,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_377dbe7983f
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4839,7 +5650,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_377dbe7983f549bf(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4852,7 +5663,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_377dbe7983f5
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4865,7 +5676,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_377dbe7983f
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4878,7 +5689,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_377dbe7983f549bf(d
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4891,7 +5702,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_377dbe7983f549bf(di
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4904,7 +5715,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_377dbe7983f549bf(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4917,7 +5728,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_377dbe7983f549b
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4930,7 +5741,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_377dbe7983f54
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4943,7 +5754,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_377dbe7983f549b
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4956,7 +5767,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_377dbe7983f549bf(dist_stra
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4969,7 +5780,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_377dbe7983f549
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4982,7 +5793,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_377dbe7983f549bf(di
 }
 
 
-intgo _wrap_dist_strategy_properties_generation_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_generation_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4995,7 +5806,7 @@ intgo _wrap_dist_strategy_properties_generation_get_cdist_377dbe7983f549bf(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_joined_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_joined_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5008,7 +5819,7 @@ intgo _wrap_dist_strategy_properties_num_joined_get_cdist_377dbe7983f549bf(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_left_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_left_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5021,7 +5832,7 @@ intgo _wrap_dist_strategy_properties_num_left_get_cdist_377dbe7983f549bf(dist_st
 }
 
 
-intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5034,7 +5845,7 @@ intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_377dbe7983f549b
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_377dbe7983f549bf() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_df3c328f470b7138() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -5045,7 +5856,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_377dbe7983f54
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -5055,7 +5866,7 @@ void _wrap_delete_dist_strategy_properties_cdist_377dbe7983f549bf(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_377dbe7983f549bf(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_df3c328f470b7138(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -5070,7 +5881,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -5085,7 +5896,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_377dbe7983f549bf(long long
 }
 
 
-_gostring_ _wrap_dist_budget_create_cdist_377dbe7983f549bf(dist_allocator *_swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_budget_create_cdist_df3c328f470b7138(dist_allocator *_swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   int32_t arg2 ;
   dist_budget **arg3 = (dist_budget **) 0 ;
@@ -5102,7 +5913,7 @@ _gostring_ _wrap_dist_budget_create_cdist_377dbe7983f549bf(dist_allocator *_swig
 }
 
 
-void _wrap_dist_budget_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_budget_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_budget *arg1 = (dist_budget *) 0 ;
   
   arg1 = (dist_budget *)dist_swig::pointer(_swig_go_0); 
@@ -5112,7 +5923,7 @@ void _wrap_dist_budget_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_network_options_credit_bytes_set_cdist_377dbe7983f549bf(dist_network_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_network_options_credit_bytes_set_cdist_df3c328f470b7138(dist_network_options *_swig_go_0, long long _swig_go_1) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   size_t arg2 ;
   
@@ -5124,7 +5935,7 @@ void _wrap_dist_network_options_credit_bytes_set_cdist_377dbe7983f549bf(dist_net
 }
 
 
-void _wrap_dist_network_options_count_memory_cdist_377dbe7983f549bf(dist_network_options *_swig_go_0) {
+void _wrap_dist_network_options_count_memory_cdist_df3c328f470b7138(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -5134,7 +5945,7 @@ void _wrap_dist_network_options_count_memory_cdist_377dbe7983f549bf(dist_network
 }
 
 
-dist_network_options *_wrap_new_dist_network_options_cdist_377dbe7983f549bf() {
+dist_network_options *_wrap_new_dist_network_options_cdist_df3c328f470b7138() {
   dist_network_options *result = 0 ;
   dist_network_options *_swig_go_result;
   
@@ -5145,7 +5956,7 @@ dist_network_options *_wrap_new_dist_network_options_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_dist_network_options_cdist_377dbe7983f549bf(dist_network_options *_swig_go_0) {
+void _wrap_delete_dist_network_options_cdist_df3c328f470b7138(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -5155,7 +5966,7 @@ void _wrap_delete_dist_network_options_cdist_377dbe7983f549bf(dist_network_optio
 }
 
 
-_gostring_ _wrap_dist_network_create_cdist_377dbe7983f549bf(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_network_create_cdist_df3c328f470b7138(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
   int32_t arg1 ;
   dist_network_options *arg2 = (dist_network_options *) 0 ;
   dist_network **arg3 = (dist_network **) 0 ;
@@ -5172,7 +5983,7 @@ _gostring_ _wrap_dist_network_create_cdist_377dbe7983f549bf(intgo _swig_go_0, di
 }
 
 
-void _wrap_dist_network_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_network_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_network *arg1 = (dist_network *) 0 ;
   
   arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
@@ -5182,7 +5993,7 @@ void _wrap_dist_network_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_reform_options_min_workers_set_cdist_377dbe7983f549bf(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_reform_options_min_workers_set_cdist_df3c328f470b7138(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t arg2 ;
   
@@ -5194,7 +6005,7 @@ void _wrap_dist_reform_options_min_workers_set_cdist_377dbe7983f549bf(dist_refor
 }
 
 
-void _wrap_dist_reform_options_window_ns_set_cdist_377dbe7983f549bf(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_window_ns_set_cdist_df3c328f470b7138(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -5206,7 +6017,7 @@ void _wrap_dist_reform_options_window_ns_set_cdist_377dbe7983f549bf(dist_reform_
 }
 
 
-void _wrap_dist_reform_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_timeout_ns_set_cdist_df3c328f470b7138(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -5218,7 +6029,7 @@ void _wrap_dist_reform_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_reform
 }
 
 
-dist_reform_options *_wrap_new_dist_reform_options_cdist_377dbe7983f549bf() {
+dist_reform_options *_wrap_new_dist_reform_options_cdist_df3c328f470b7138() {
   dist_reform_options *result = 0 ;
   dist_reform_options *_swig_go_result;
   
@@ -5229,7 +6040,7 @@ dist_reform_options *_wrap_new_dist_reform_options_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_dist_reform_options_cdist_377dbe7983f549bf(dist_reform_options *_swig_go_0) {
+void _wrap_delete_dist_reform_options_cdist_df3c328f470b7138(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   
   arg1 = *(dist_reform_options **)&_swig_go_0; 
@@ -5239,7 +6050,7 @@ void _wrap_delete_dist_reform_options_cdist_377dbe7983f549bf(dist_reform_options
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_cdist_377dbe7983f549bf(long long _swig_go_0, dist_reform_options *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_cdist_df3c328f470b7138(long long _swig_go_0, dist_reform_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reform_options *arg2 = (dist_reform_options *) 0 ;
   dist_status result;
@@ -5254,7 +6065,7 @@ _gostring_ _wrap_dist_strategy_reform_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_due_cdist_377dbe7983f549bf(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_due_cdist_df3c328f470b7138(long long _swig_go_0, int *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -5269,7 +6080,7 @@ _gostring_ _wrap_dist_strategy_reform_due_cdist_377dbe7983f549bf(long long _swig
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_df3c328f470b7138(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -5281,7 +6092,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_run_optio
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_df3c328f470b7138(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -5293,7 +6104,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_377dbe7983f549bf
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_df3c328f470b7138(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -5305,7 +6116,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_377dbe7983f549bf
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_df3c328f470b7138(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -5317,7 +6128,7 @@ void _wrap_dist_run_options_cancel_set_cdist_377dbe7983f549bf(dist_run_options *
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_377dbe7983f549bf() {
+dist_run_options *_wrap_new_dist_run_options_cdist_df3c328f470b7138() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -5328,7 +6139,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_df3c328f470b7138(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -5338,7 +6149,7 @@ void _wrap_delete_dist_run_options_cdist_377dbe7983f549bf(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -5358,7 +6169,7 @@ _gostring_ _wrap_dist_run_cdist_377dbe7983f549bf(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -5384,7 +6195,7 @@ _gostring_ _wrap_dist_run_values_cdist_377dbe7983f549bf(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5397,7 +6208,7 @@ intgo _wrap_dist_replica_id_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5410,7 +6221,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -5423,7 +6234,7 @@ long long _wrap_dist_replica_strategy_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_parallel_for_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_replica_parallel_for_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -5447,7 +6258,7 @@ _gostring_ _wrap_dist_replica_parallel_for_cdist_377dbe7983f549bf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_merge_call_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -5475,7 +6286,7 @@ _gostring_ _wrap_dist_merge_call_cdist_377dbe7983f549bf(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -5492,7 +6303,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_377dbe7983f549bf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -5507,7 +6318,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_377dbe7983f549bf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -5520,7 +6331,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -5533,7 +6344,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_377dbe7983f549bf(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_df3c328f470b7138(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -5548,7 +6359,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_377dbe7983f549bf(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5568,7 +6379,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_377dbe7983f549bf(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5581,7 +6392,7 @@ intgo _wrap_dist_cancel_signalled_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -5591,7 +6402,7 @@ void _wrap_dist_cancel_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_numerics arg2 ;
   
@@ -5603,7 +6414,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_377dbe7983f549bf(dist_coll
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5622,7 +6433,7 @@ void _wrap_dist_collective_options_tag_set_cdist_377dbe7983f549bf(dist_collectiv
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5634,7 +6445,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_co
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -5646,7 +6457,7 @@ void _wrap_dist_collective_options_group_set_cdist_377dbe7983f549bf(dist_collect
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -5658,7 +6469,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_377dbe7983f549bf(dist
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5670,7 +6481,7 @@ void _wrap_dist_collective_options_axis_set_cdist_377dbe7983f549bf(dist_collecti
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5682,7 +6493,7 @@ void _wrap_dist_collective_options_planned_set_cdist_377dbe7983f549bf(dist_colle
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -5694,7 +6505,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_377dbe7983f549bf(dis
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -5706,7 +6517,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_377dbe7983f549bf(dist_collec
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -5718,7 +6529,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_377dbe7983f549
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_377dbe7983f549bf() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_df3c328f470b7138() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -5729,7 +6540,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_377dbe7983f549b
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -5739,7 +6550,7 @@ void _wrap_delete_dist_collective_options_cdist_377dbe7983f549bf(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -5753,7 +6564,7 @@ void _wrap_dist_collective_options_set_weights_cdist_377dbe7983f549bf(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5765,7 +6576,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_377dbe7983f549bf(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -5779,7 +6590,7 @@ void _wrap_dist_collective_options_set_splits_cdist_377dbe7983f549bf(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -5789,7 +6600,7 @@ void _wrap_dist_collective_options_begin_work_cdist_377dbe7983f549bf(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -5802,7 +6613,7 @@ long long _wrap_dist_collective_options_work_cdist_377dbe7983f549bf(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5839,7 +6650,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_377dbe7983f549bf(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -5878,7 +6689,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5915,7 +6726,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5950,7 +6761,7 @@ _gostring_ _wrap_dist_all_gather_cdist_377dbe7983f549bf(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5987,7 +6798,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6024,7 +6835,7 @@ _gostring_ _wrap_dist_broadcast_cdist_377dbe7983f549bf(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6061,7 +6872,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_377dbe7983f549bf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6096,7 +6907,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_377dbe7983f549bf(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_scan_kind arg3 ;
@@ -6135,7 +6946,7 @@ _gostring_ _wrap_dist_scan_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -6174,7 +6985,7 @@ _gostring_ _wrap_dist_permute_cdist_377dbe7983f549bf(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_377dbe7983f549bf(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_df3c328f470b7138(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_work **arg3 = (dist_work **) 0 ;
@@ -6197,7 +7008,7 @@ _gostring_ _wrap_dist_barrier_cdist_377dbe7983f549bf(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -6220,7 +7031,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -6241,7 +7052,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -6260,7 +7071,7 @@ _gostring_ _wrap_dist_group_create_cdist_377dbe7983f549bf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6273,7 +7084,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_377dbe7983f549bf(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6286,7 +7097,7 @@ intgo _wrap_dist_group_size_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -6301,7 +7112,7 @@ intgo _wrap_dist_group_rank_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_377dbe7983f549bf(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_df3c328f470b7138(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   size_t arg2 ;
   
@@ -6313,7 +7124,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_377dbe7983f549bf(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_377dbe7983f549bf(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_df3c328f470b7138(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -6326,7 +7137,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_377dbe7983f5
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_df3c328f470b7138(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -6338,7 +7149,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_377dbe7983f549bf(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_df3c328f470b7138(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6351,7 +7162,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_377dbe7983f549bf
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_377dbe7983f549bf() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_df3c328f470b7138() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -6362,7 +7173,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_377dbe798
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_377dbe7983f549bf(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_df3c328f470b7138(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -6372,7 +7183,7 @@ void _wrap_delete_dist_communication_options_cdist_377dbe7983f549bf(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_377dbe7983f549bf(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_df3c328f470b7138(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -6389,7 +7200,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_377dbe7983f549bf(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_df3c328f470b7138(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   dist_apply_kind arg2 ;
   
@@ -6401,7 +7212,7 @@ void _wrap_dist_apply_options_kind_set_cdist_377dbe7983f549bf(dist_apply_options
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_df3c328f470b7138(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6413,7 +7224,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_377dbe7983f549bf(dist_appl
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_df3c328f470b7138(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6425,7 +7236,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_377dbe7983f549bf(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_df3c328f470b7138(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6437,7 +7248,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_377dbe7983f549bf(dist_apply_op
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_377dbe7983f549bf() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_df3c328f470b7138() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -6448,7 +7259,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_df3c328f470b7138(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -6458,7 +7269,7 @@ void _wrap_delete_dist_apply_options_cdist_377dbe7983f549bf(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_df3c328f470b7138(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -6474,7 +7285,7 @@ void _wrap_dist_apply_options_set_states_cdist_377dbe7983f549bf(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_df3c328f470b7138(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -6486,7 +7297,7 @@ void _wrap_dist_apply_options_set_function_cdist_377dbe7983f549bf(dist_apply_opt
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6, double *_swig_go_7) {
+_gostring_ _wrap_dist_reduce_apply_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6, double *_swig_go_7) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6521,7 +7332,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_377dbe7983f549bf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_377dbe7983f549bf(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_df3c328f470b7138(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6536,7 +7347,7 @@ _gostring_ _wrap_dist_work_test_cdist_377dbe7983f549bf(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -6551,7 +7362,7 @@ _gostring_ _wrap_dist_work_wait_cdist_377dbe7983f549bf(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_df3c328f470b7138(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -6570,7 +7381,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_377dbe7983f549bf(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6583,7 +7394,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -6593,7 +7404,7 @@ void _wrap_dist_work_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6606,7 +7417,7 @@ _gostring_ _wrap_dist_work_start_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -6621,7 +7432,7 @@ _gostring_ _wrap_dist_work_ready_cdist_377dbe7983f549bf(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_instances_options_helper_threads_set_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_helper_threads_set_cdist_df3c328f470b7138(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -6633,7 +7444,7 @@ void _wrap_dist_instances_options_helper_threads_set_cdist_377dbe7983f549bf(dist
 }
 
 
-void _wrap_dist_instances_options_max_queued_set_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_max_queued_set_cdist_df3c328f470b7138(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -6645,7 +7456,7 @@ void _wrap_dist_instances_options_max_queued_set_cdist_377dbe7983f549bf(dist_ins
 }
 
 
-void _wrap_dist_instances_options_spin_ns_set_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_spin_ns_set_cdist_df3c328f470b7138(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -6657,7 +7468,7 @@ void _wrap_dist_instances_options_spin_ns_set_cdist_377dbe7983f549bf(dist_instan
 }
 
 
-void _wrap_dist_instances_options_stuck_ns_set_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_stuck_ns_set_cdist_df3c328f470b7138(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -6669,7 +7480,7 @@ void _wrap_dist_instances_options_stuck_ns_set_cdist_377dbe7983f549bf(dist_insta
 }
 
 
-void _wrap_dist_instances_options_max_replaced_set_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_max_replaced_set_cdist_df3c328f470b7138(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -6681,7 +7492,7 @@ void _wrap_dist_instances_options_max_replaced_set_cdist_377dbe7983f549bf(dist_i
 }
 
 
-dist_instances_options *_wrap_new_dist_instances_options_cdist_377dbe7983f549bf() {
+dist_instances_options *_wrap_new_dist_instances_options_cdist_df3c328f470b7138() {
   dist_instances_options *result = 0 ;
   dist_instances_options *_swig_go_result;
   
@@ -6692,7 +7503,7 @@ dist_instances_options *_wrap_new_dist_instances_options_cdist_377dbe7983f549bf(
 }
 
 
-void _wrap_delete_dist_instances_options_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0) {
+void _wrap_delete_dist_instances_options_cdist_df3c328f470b7138(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   
   arg1 = *(dist_instances_options **)&_swig_go_0; 
@@ -6702,7 +7513,7 @@ void _wrap_delete_dist_instances_options_cdist_377dbe7983f549bf(dist_instances_o
 }
 
 
-void _wrap_dist_instances_options_set_functions_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_instances_options_set_functions_cdist_df3c328f470b7138(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -6718,7 +7529,7 @@ void _wrap_dist_instances_options_set_functions_cdist_377dbe7983f549bf(dist_inst
 }
 
 
-_gostring_ _wrap_dist_instances_open_cdist_377dbe7983f549bf(long long _swig_go_0, dist_instances_options *_swig_go_1) {
+_gostring_ _wrap_dist_instances_open_cdist_df3c328f470b7138(long long _swig_go_0, dist_instances_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_instances_options *arg2 = (dist_instances_options *) 0 ;
   dist_status result;
@@ -6733,7 +7544,7 @@ _gostring_ _wrap_dist_instances_open_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_instances_close_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_instances_close_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -6748,7 +7559,7 @@ _gostring_ _wrap_dist_instances_close_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_serve_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_serve_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_status result;
@@ -6763,7 +7574,7 @@ _gostring_ _wrap_dist_serve_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _
 }
 
 
-long long _wrap_dist_instance_state_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_instance_state_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -6776,7 +7587,7 @@ long long _wrap_dist_instance_state_cdist_377dbe7983f549bf(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_replica_check_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_check_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6789,7 +7600,7 @@ _gostring_ _wrap_dist_replica_check_cdist_377dbe7983f549bf(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_request_test_cdist_377dbe7983f549bf(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_request_test_cdist_df3c328f470b7138(long long _swig_go_0, int *_swig_go_1) {
   dist_request *arg1 = (dist_request *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6804,7 +7615,7 @@ _gostring_ _wrap_dist_request_test_cdist_377dbe7983f549bf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_request_wait_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_request_wait_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
   dist_request *arg1 = (dist_request *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -6819,7 +7630,7 @@ _gostring_ _wrap_dist_request_wait_cdist_377dbe7983f549bf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_request_cancel_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_request_cancel_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_request *arg1 = (dist_request *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6832,7 +7643,7 @@ _gostring_ _wrap_dist_request_cancel_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-long long _wrap_dist_request_user_data_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_request_user_data_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_request *arg1 = (dist_request *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -6845,7 +7656,7 @@ long long _wrap_dist_request_user_data_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-void _wrap_dist_request_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_request_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_request *arg1 = (dist_request *) 0 ;
   
   arg1 = (dist_request *)dist_swig::pointer(_swig_go_0); 
@@ -6855,7 +7666,7 @@ void _wrap_dist_request_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_completions_create_cdist_377dbe7983f549bf(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_completions_create_cdist_df3c328f470b7138(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_completions **arg2 = (dist_completions **) 0 ;
   dist_status result;
@@ -6870,7 +7681,7 @@ _gostring_ _wrap_dist_completions_create_cdist_377dbe7983f549bf(dist_allocator *
 }
 
 
-_gostring_ _wrap_dist_completions_next_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_completions_next_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int64_t arg2 ;
   dist_request **arg3 = (dist_request **) 0 ;
@@ -6887,7 +7698,7 @@ _gostring_ _wrap_dist_completions_next_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-void _wrap_dist_batcher_options_max_items_set_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_items_set_cdist_df3c328f470b7138(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -6899,7 +7710,7 @@ void _wrap_dist_batcher_options_max_items_set_cdist_377dbe7983f549bf(dist_batche
 }
 
 
-void _wrap_dist_batcher_options_max_delay_ns_set_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_delay_ns_set_cdist_df3c328f470b7138(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -6911,7 +7722,7 @@ void _wrap_dist_batcher_options_max_delay_ns_set_cdist_377dbe7983f549bf(dist_bat
 }
 
 
-void _wrap_dist_batcher_options_max_waiting_set_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_waiting_set_cdist_df3c328f470b7138(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -6923,7 +7734,7 @@ void _wrap_dist_batcher_options_max_waiting_set_cdist_377dbe7983f549bf(dist_batc
 }
 
 
-void _wrap_dist_batcher_options_max_bytes_set_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_bytes_set_cdist_df3c328f470b7138(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   size_t arg2 ;
   
@@ -6935,7 +7746,7 @@ void _wrap_dist_batcher_options_max_bytes_set_cdist_377dbe7983f549bf(dist_batche
 }
 
 
-void _wrap_dist_batcher_options_continuous_set_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_continuous_set_cdist_df3c328f470b7138(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -6947,7 +7758,7 @@ void _wrap_dist_batcher_options_continuous_set_cdist_377dbe7983f549bf(dist_batch
 }
 
 
-void _wrap_dist_batcher_options_max_results_set_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_results_set_cdist_df3c328f470b7138(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -6959,7 +7770,7 @@ void _wrap_dist_batcher_options_max_results_set_cdist_377dbe7983f549bf(dist_batc
 }
 
 
-dist_batcher_options *_wrap_new_dist_batcher_options_cdist_377dbe7983f549bf() {
+dist_batcher_options *_wrap_new_dist_batcher_options_cdist_df3c328f470b7138() {
   dist_batcher_options *result = 0 ;
   dist_batcher_options *_swig_go_result;
   
@@ -6970,7 +7781,7 @@ dist_batcher_options *_wrap_new_dist_batcher_options_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_dist_batcher_options_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0) {
+void _wrap_delete_dist_batcher_options_cdist_df3c328f470b7138(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -6980,7 +7791,7 @@ void _wrap_delete_dist_batcher_options_cdist_377dbe7983f549bf(dist_batcher_optio
 }
 
 
-void _wrap_dist_batcher_options_set_buckets_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batcher_options_set_buckets_cdist_df3c328f470b7138(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -6994,7 +7805,7 @@ void _wrap_dist_batcher_options_set_buckets_cdist_377dbe7983f549bf(dist_batcher_
 }
 
 
-void _wrap_dist_batcher_options_set_tokens_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0) {
+void _wrap_dist_batcher_options_set_tokens_cdist_df3c328f470b7138(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -7004,7 +7815,7 @@ void _wrap_dist_batcher_options_set_tokens_cdist_377dbe7983f549bf(dist_batcher_o
 }
 
 
-_gostring_ _wrap_dist_batcher_create_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_batcher_create_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_batch_fn arg2 = (dist_batch_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7026,7 +7837,7 @@ _gostring_ _wrap_dist_batcher_create_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-void _wrap_dist_batcher_count_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
+void _wrap_dist_batcher_count_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -7040,7 +7851,7 @@ void _wrap_dist_batcher_count_cdist_377dbe7983f549bf(long long _swig_go_0, long 
 }
 
 
-_gostring_ _wrap_dist_batcher_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_batcher_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7053,7 +7864,7 @@ _gostring_ _wrap_dist_batcher_destroy_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-long long _wrap_dist_batch_size_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_batch_size_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -7066,7 +7877,7 @@ long long _wrap_dist_batch_size_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_bucket_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_batch_bucket_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7079,7 +7890,7 @@ long long _wrap_dist_batch_bucket_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_user_data_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_user_data_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -7094,7 +7905,7 @@ long long _wrap_dist_batch_user_data_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-long long _wrap_dist_batch_state_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_state_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -7109,7 +7920,7 @@ long long _wrap_dist_batch_state_cdist_377dbe7983f549bf(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_set_state_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batch_set_state_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -7123,7 +7934,7 @@ void _wrap_dist_batch_set_state_cdist_377dbe7983f549bf(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_batch_check_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_batch_check_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -7138,7 +7949,7 @@ _gostring_ _wrap_dist_batch_check_cdist_377dbe7983f549bf(long long _swig_go_0, l
 }
 
 
-_gostring_ _wrap_dist_batch_emit_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_batch_emit_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -7155,7 +7966,7 @@ _gostring_ _wrap_dist_batch_emit_cdist_377dbe7983f549bf(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_end_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_batch_end_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status arg3 ;
@@ -7169,7 +7980,7 @@ void _wrap_dist_batch_end_cdist_377dbe7983f549bf(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_request_take_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_request_take_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_request *arg1 = (dist_request *) 0 ;
   int64_t arg2 ;
   void **arg3 = (void **) 0 ;
@@ -7186,7 +7997,7 @@ _gostring_ _wrap_dist_request_take_cdist_377dbe7983f549bf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_versions_create_cdist_377dbe7983f549bf(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_versions_create_cdist_df3c328f470b7138(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_versions **arg2 = (dist_versions **) 0 ;
   dist_status result;
@@ -7201,7 +8012,7 @@ _gostring_ _wrap_dist_versions_create_cdist_377dbe7983f549bf(dist_allocator *_sw
 }
 
 
-_gostring_ _wrap_dist_versions_publish_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_versions_publish_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_version_release_fn arg3 = (dist_version_release_fn) 0 ;
@@ -7222,7 +8033,7 @@ _gostring_ _wrap_dist_versions_publish_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_version_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_replica_version_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_versions *arg2 = (dist_versions *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -7241,7 +8052,7 @@ _gostring_ _wrap_dist_replica_version_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-long long _wrap_dist_versions_latest_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_versions_latest_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7254,7 +8065,7 @@ long long _wrap_dist_versions_latest_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_versions_await_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_versions_await_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7271,7 +8082,7 @@ _gostring_ _wrap_dist_versions_await_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-void _wrap_dist_versions_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_versions_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   
   arg1 = (dist_versions *)dist_swig::pointer(_swig_go_0); 
@@ -7281,7 +8092,7 @@ void _wrap_dist_versions_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7301,7 +8112,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_377dbe7983f549bf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -7326,7 +8137,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_377dbe7983f549bf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -7345,7 +8156,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_377dbe7983f549bf(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -7364,7 +8175,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_377dbe7983f549bf(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -7383,7 +8194,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_377dbe7983f549bf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -7402,7 +8213,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_377dbe7983f549bf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7430,7 +8241,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_377dbe7983f549bf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -7445,7 +8256,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_377dbe7983f549bf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -7460,7 +8271,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_377dbe7983f549bf(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7480,7 +8291,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_377dbe7983f549bf(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -7493,7 +8304,7 @@ long long _wrap_dist_value_retain_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -7503,7 +8314,7 @@ void _wrap_dist_value_release_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_of_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_of_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value_kind result;
   intgo _swig_go_result;
@@ -7516,7 +8327,7 @@ intgo _wrap_dist_value_kind_of_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -7529,7 +8340,7 @@ long long _wrap_dist_value_size_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -7544,7 +8355,7 @@ long long _wrap_dist_value_item_cdist_377dbe7983f549bf(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -7559,7 +8370,7 @@ _gostring_ _wrap_dist_value_key_cdist_377dbe7983f549bf(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7579,7 +8390,7 @@ long long _wrap_dist_value_get_cdist_377dbe7983f549bf(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -7607,7 +8418,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_377dbe7983f549bf(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -7620,7 +8431,7 @@ long long _wrap_dist_value_variable_cdist_377dbe7983f549bf(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7642,7 +8453,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_377dbe7983f549bf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -7662,7 +8473,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_377dbe7983f549bf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_kind arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7683,7 +8494,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_377dbe7983f549bf(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7696,7 +8507,7 @@ _gostring_ _wrap_dist_value_text_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -7709,7 +8520,7 @@ long long _wrap_dist_value_object_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_377dbe7983f549bf(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_df3c328f470b7138(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   dist_aggregation arg2 ;
   
@@ -7721,7 +8532,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_377dbe7983f549bf(dist_var
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_377dbe7983f549bf(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_df3c328f470b7138(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7740,7 +8551,7 @@ void _wrap_dist_variable_options_name_set_cdist_377dbe7983f549bf(dist_variable_o
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_377dbe7983f549bf(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_df3c328f470b7138(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   dist_synchronization arg2 ;
   
@@ -7752,7 +8563,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_377dbe7983f549bf(dist
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_377dbe7983f549bf() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_df3c328f470b7138() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -7763,7 +8574,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_377dbe7983f549bf() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_377dbe7983f549bf(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_df3c328f470b7138(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -7773,7 +8584,7 @@ void _wrap_delete_dist_variable_options_cdist_377dbe7983f549bf(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_377dbe7983f549bf(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_df3c328f470b7138(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -7785,7 +8596,7 @@ void _wrap_dist_variable_options_set_initial_cdist_377dbe7983f549bf(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -7807,7 +8618,7 @@ _gostring_ _wrap_dist_variable_create_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -7817,7 +8628,7 @@ void _wrap_dist_variable_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7830,7 +8641,7 @@ _gostring_ _wrap_dist_variable_name_cdist_377dbe7983f549bf(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7843,7 +8654,7 @@ intgo _wrap_dist_variable_num_copies_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -7873,7 +8684,7 @@ _gostring_ _wrap_dist_variable_component_cdist_377dbe7983f549bf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7890,7 +8701,7 @@ _gostring_ _wrap_dist_variable_read_cdist_377dbe7983f549bf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_assign_op arg3 ;
@@ -7909,7 +8720,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7926,7 +8737,7 @@ _gostring_ _wrap_dist_replica_read_cdist_377dbe7983f549bf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_assign_op arg3 ;
@@ -7952,7 +8763,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -7981,7 +8792,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7994,7 +8805,7 @@ _gostring_ _wrap_dist_variable_class_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_synchronization result;
   intgo _swig_go_result;
@@ -8007,7 +8818,7 @@ intgo _wrap_dist_variable_synchronization_cdist_377dbe7983f549bf(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_aggregation result;
   intgo _swig_go_result;
@@ -8020,7 +8831,7 @@ intgo _wrap_dist_variable_aggregation_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -8035,7 +8846,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_377dbe7983f549bf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -8061,7 +8872,7 @@ _gostring_ _wrap_dist_variable_device_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_scatter_op arg3 ;
@@ -8080,7 +8891,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_assign_op arg3 ;
@@ -8103,7 +8914,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_377dbe7983f549bf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_scatter_op arg3 ;
@@ -8126,7 +8937,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -8149,7 +8960,7 @@ _gostring_ _wrap_dist_reduce_cdist_377dbe7983f549bf(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -8172,7 +8983,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_377dbe7983f549bf(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8197,7 +9008,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -8216,7 +9027,7 @@ _gostring_ _wrap_dist_gather_cdist_377dbe7983f549bf(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_377dbe7983f549bf(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_df3c328f470b7138(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -8228,7 +9039,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_377dbe7983f549bf(dist_update_
 }
 
 
-void _wrap_dist_update_options_parallel_set_cdist_377dbe7983f549bf(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_parallel_set_cdist_df3c328f470b7138(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -8240,7 +9051,7 @@ void _wrap_dist_update_options_parallel_set_cdist_377dbe7983f549bf(dist_update_o
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_377dbe7983f549bf() {
+dist_update_options *_wrap_new_dist_update_options_cdist_df3c328f470b7138() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -8251,7 +9062,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_377dbe7983f549bf(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_df3c328f470b7138(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -8261,7 +9072,7 @@ void _wrap_delete_dist_update_options_cdist_377dbe7983f549bf(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_update_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -8289,7 +9100,7 @@ _gostring_ _wrap_dist_update_cdist_377dbe7983f549bf(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_fn arg2 = (dist_update_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8315,7 +9126,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -8343,7 +9154,7 @@ _gostring_ _wrap_dist_replica_update_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_local_results_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_strategy_local_results_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8360,7 +9171,7 @@ _gostring_ _wrap_dist_strategy_local_results_cdist_377dbe7983f549bf(long long _s
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -8379,7 +9190,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_377dbe7983f549bf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_377dbe7983f549bf(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_df3c328f470b7138(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -8399,7 +9210,7 @@ _gostring_ _wrap_dist_destination_device_cdist_377dbe7983f549bf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_377dbe7983f549bf(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_df3c328f470b7138(intgo _swig_go_0, int *_swig_go_1) {
   dist_aggregation arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -8414,7 +9225,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_377dbe7983f549bf(intgo _s
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8426,7 +9237,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_377dbe7983f549bf(dist_d
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -8438,7 +9249,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_377dbe7983f549bf(dis
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8450,7 +9261,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_377dbe7983f549bf(dist_dataset_
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8462,7 +9273,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_377dbe7983f549bf(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -8474,7 +9285,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_377dbe7983f549bf(dist_dataset_opt
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   dist_shard_policy arg2 ;
   
@@ -8486,7 +9297,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_377dbe7983f549bf(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8498,7 +9309,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_377dbe7983f549bf(dist_data
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8510,7 +9321,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_377dbe7983f549bf(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8522,7 +9333,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_377dbe7983f549bf(dist_d
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8534,7 +9345,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_377dbe7983f549bf(dist_datas
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8546,7 +9357,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_377dbe7983f549bf(dist_datas
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8558,7 +9369,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_377dbe7983f549bf(dist_da
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   dist_input_mode arg2 ;
   
@@ -8570,7 +9381,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_377dbe7983f549bf(dist
 }
 
 
-void _wrap_dist_dataset_options_as_one_process_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8582,7 +9393,7 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_377dbe7983f549bf(dist_d
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_377dbe7983f549bf() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_df3c328f470b7138() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -8593,7 +9404,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -8603,7 +9414,7 @@ void _wrap_delete_dist_dataset_options_cdist_377dbe7983f549bf(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -8617,7 +9428,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_377dbe7983f549bf(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -8641,7 +9452,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_377dbe7983f549bf(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8664,7 +9475,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_377dbe7983f549bf(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_377dbe7983f549bf(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_df3c328f470b7138(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -8676,7 +9487,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_377dbe7983f549bf(dis
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_377dbe7983f549bf(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_df3c328f470b7138(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -8688,7 +9499,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_377dbe7983f549bf(dist_
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_377dbe7983f549bf(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_df3c328f470b7138(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -8700,7 +9511,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_377dbe7983f549bf(di
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_377dbe7983f549bf() {
+dist_input_context *_wrap_new_dist_input_context_cdist_df3c328f470b7138() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -8711,7 +9522,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_377dbe7983f549bf(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_df3c328f470b7138(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -8721,7 +9532,7 @@ void _wrap_delete_dist_input_context_cdist_377dbe7983f549bf(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_377dbe7983f549bf(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_df3c328f470b7138(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -8738,7 +9549,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_377dbe7983f549b
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8760,7 +9571,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_377dbe7983f549bf(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -8770,7 +9581,7 @@ void _wrap_dist_dataset_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -8785,7 +9596,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_377dbe7983f549bf(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_df3c328f470b7138(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -8797,7 +9608,7 @@ void _wrap_dist_position_pass_set_cdist_377dbe7983f549bf(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_377dbe7983f549bf(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_df3c328f470b7138(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8810,7 +9621,7 @@ long long _wrap_dist_position_pass_get_cdist_377dbe7983f549bf(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_377dbe7983f549bf(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_df3c328f470b7138(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -8822,7 +9633,7 @@ void _wrap_dist_position_elements_set_cdist_377dbe7983f549bf(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_377dbe7983f549bf(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_df3c328f470b7138(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8835,7 +9646,7 @@ long long _wrap_dist_position_elements_get_cdist_377dbe7983f549bf(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_377dbe7983f549bf(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_df3c328f470b7138(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -8847,7 +9658,7 @@ void _wrap_dist_position_examples_set_cdist_377dbe7983f549bf(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_377dbe7983f549bf(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_df3c328f470b7138(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8860,7 +9671,7 @@ long long _wrap_dist_position_examples_get_cdist_377dbe7983f549bf(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_377dbe7983f549bf(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_df3c328f470b7138(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -8872,7 +9683,7 @@ void _wrap_dist_position_batches_set_cdist_377dbe7983f549bf(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_377dbe7983f549bf(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_df3c328f470b7138(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8885,7 +9696,7 @@ long long _wrap_dist_position_batches_get_cdist_377dbe7983f549bf(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_377dbe7983f549bf() {
+dist_position *_wrap_new_dist_position_cdist_df3c328f470b7138() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -8896,7 +9707,7 @@ dist_position *_wrap_new_dist_position_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_dist_position_cdist_377dbe7983f549bf(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_df3c328f470b7138(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -8906,7 +9717,7 @@ void _wrap_delete_dist_position_cdist_377dbe7983f549bf(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_377dbe7983f549bf(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_df3c328f470b7138(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -8921,7 +9732,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_377dbe7983f549bf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_377dbe7983f549bf(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_df3c328f470b7138(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -8938,7 +9749,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_377dbe7983f549bf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -8953,7 +9764,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_377dbe7983f549bf(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -8963,7 +9774,7 @@ void _wrap_dist_iterator_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -8997,7 +9808,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_377dbe7983f549bf(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9020,7 +9831,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_377dbe7983f549bf(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9035,7 +9846,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_377dbe7983f549bf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -9057,7 +9868,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -9072,7 +9883,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_377dbe7983f549bf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9087,7 +9898,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_377dbe7983f549bf(long long _s
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_377dbe7983f549bf(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_df3c328f470b7138(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9100,7 +9911,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_377dbe7983f549bf(dist_drift *_swig_g
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_377dbe7983f549bf(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_df3c328f470b7138(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9113,7 +9924,7 @@ intgo _wrap_dist_drift_replica_get_cdist_377dbe7983f549bf(dist_drift *_swig_go_0
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_377dbe7983f549bf(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_df3c328f470b7138(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9126,7 +9937,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_377dbe7983f549bf(dist_drift *_
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_377dbe7983f549bf(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_df3c328f470b7138(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9139,7 +9950,7 @@ long long _wrap_dist_drift_element_get_cdist_377dbe7983f549bf(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_377dbe7983f549bf() {
+dist_drift *_wrap_new_dist_drift_cdist_df3c328f470b7138() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -9150,7 +9961,7 @@ dist_drift *_wrap_new_dist_drift_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_377dbe7983f549bf(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_df3c328f470b7138(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -9160,7 +9971,7 @@ void _wrap_delete_dist_drift_cdist_377dbe7983f549bf(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -9177,7 +9988,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_377dbe7983f549bf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric_kind arg2 ;
   char *arg3 = (char *) 0 ;
@@ -9201,7 +10012,7 @@ _gostring_ _wrap_dist_metric_create_cdist_377dbe7983f549bf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9231,7 +10042,7 @@ _gostring_ _wrap_dist_metric_update_cdist_377dbe7983f549bf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -9248,7 +10059,7 @@ _gostring_ _wrap_dist_metric_result_cdist_377dbe7983f549bf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -9263,7 +10074,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_377dbe7983f549bf(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_of_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_of_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_metric_kind result;
   intgo _swig_go_result;
@@ -9276,7 +10087,7 @@ intgo _wrap_dist_metric_kind_of_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -9289,7 +10100,7 @@ _gostring_ _wrap_dist_metric_name_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -9302,7 +10113,7 @@ long long _wrap_dist_metric_variable_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -9312,7 +10123,7 @@ void _wrap_dist_metric_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9342,7 +10153,7 @@ _gostring_ _wrap_dist_average_loss_cdist_377dbe7983f549bf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9365,7 +10176,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_377dbe7983f549bf(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9378,7 +10189,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9391,7 +10202,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_get_strategy_cdist_377dbe7983f549bf() {
+long long _wrap_dist_get_strategy_cdist_df3c328f470b7138() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -9402,7 +10213,7 @@ long long _wrap_dist_get_strategy_cdist_377dbe7983f549bf() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_377dbe7983f549bf() {
+intgo _wrap_dist_has_strategy_cdist_df3c328f470b7138() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -9413,7 +10224,7 @@ intgo _wrap_dist_has_strategy_cdist_377dbe7983f549bf() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_377dbe7983f549bf() {
+intgo _wrap_dist_in_cross_replica_context_cdist_df3c328f470b7138() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -9424,7 +10235,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_377dbe7983f549bf() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_377dbe7983f549bf() {
+long long _wrap_dist_get_replica_cdist_df3c328f470b7138() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -9435,7 +10246,7 @@ long long _wrap_dist_get_replica_cdist_377dbe7983f549bf() {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9448,7 +10259,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_377dbe7983f549bf(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -9463,7 +10274,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9476,7 +10287,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_377dbe7983f549bf(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -9493,7 +10304,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_377dbe7983f549bf(long long
 }
 
 
-long long _wrap_dist_value_container_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -9506,7 +10317,7 @@ long long _wrap_dist_value_container_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_df3c328f470b7138(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device_kind arg2 ;
   
@@ -9518,7 +10329,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_377dbe7983f549bf(dist_cross_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_df3c328f470b7138(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9537,7 +10348,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_377dbe7983f549bf
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_df3c328f470b7138(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -9549,7 +10360,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_377dbe79
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_df3c328f470b7138(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -9559,7 +10370,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_377dbe7983f549bf(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_377dbe7983f549bf() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_df3c328f470b7138() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -9570,7 +10381,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_377dbe7983f
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_df3c328f470b7138(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -9580,7 +10391,7 @@ void _wrap_delete_dist_cross_device_options_cdist_377dbe7983f549bf(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_df3c328f470b7138(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -9592,7 +10403,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_377dbe7983f549bf(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_df3c328f470b7138(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -9608,7 +10419,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_377dbe7983f549bf(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_df3c328f470b7138(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -9623,7 +10434,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_377dbe7983f549bf(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -9633,7 +10444,7 @@ void _wrap_dist_cross_device_destroy_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_of_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_of_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_cross_device_kind result;
   intgo _swig_go_result;
@@ -9646,7 +10457,7 @@ intgo _wrap_dist_cross_device_kind_of_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -9659,7 +10470,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_377dbe7983f549bf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -9680,7 +10491,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_377dbe7983f549bf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -9703,7 +10514,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_377dbe7983f549bf(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -9722,7 +10533,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_377dbe7983f549bf(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -9741,7 +10552,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_377dbe7983f549bf(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_options_sharded_set_cdist_377dbe7983f549bf(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_options_sharded_set_cdist_df3c328f470b7138(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t arg2 ;
   
@@ -9753,7 +10564,7 @@ void _wrap_dist_checkpoint_options_sharded_set_cdist_377dbe7983f549bf(dist_check
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_377dbe7983f549bf(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_df3c328f470b7138(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -9765,7 +10576,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_377dbe7983f549bf(dist_chec
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_377dbe7983f549bf() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_df3c328f470b7138() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -9776,7 +10587,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_377dbe7983f549b
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_377dbe7983f549bf(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_df3c328f470b7138(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -9786,7 +10597,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_377dbe7983f549bf(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_377dbe7983f549bf(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_df3c328f470b7138(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -9807,7 +10618,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_377dbe7983f549bf(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_377dbe7983f549bf(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_df3c328f470b7138(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -9828,7 +10639,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_377dbe7983f549bf(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_377dbe7983f549bf(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_df3c328f470b7138(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -9849,7 +10660,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_377dbe7983f549bf(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -9875,7 +10686,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -9901,7 +10712,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -9923,7 +10734,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9936,7 +10747,7 @@ long long _wrap_dist_checkpoint_size_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -9951,7 +10762,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9986,7 +10797,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10008,7 +10819,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-void _wrap_dist_checkpoint_map_options_verify_set_cdist_377dbe7983f549bf(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_verify_set_cdist_df3c328f470b7138(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -10020,7 +10831,7 @@ void _wrap_dist_checkpoint_map_options_verify_set_cdist_377dbe7983f549bf(dist_ch
 }
 
 
-dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_377dbe7983f549bf() {
+dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_df3c328f470b7138() {
   dist_checkpoint_map_options *result = 0 ;
   dist_checkpoint_map_options *_swig_go_result;
   
@@ -10031,7 +10842,7 @@ dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_377dbe7
 }
 
 
-void _wrap_delete_dist_checkpoint_map_options_cdist_377dbe7983f549bf(dist_checkpoint_map_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_map_options_cdist_df3c328f470b7138(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   
   arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
@@ -10041,7 +10852,7 @@ void _wrap_delete_dist_checkpoint_map_options_cdist_377dbe7983f549bf(dist_checkp
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_checkpoint_map_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint_map_options *arg3 = (dist_checkpoint_map_options *) 0 ;
@@ -10065,7 +10876,7 @@ _gostring_ _wrap_dist_checkpoint_map_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_all_cdist_377dbe7983f549bf(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_map_all_cdist_df3c328f470b7138(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   dist_checkpoint_map_options *arg2 = (dist_checkpoint_map_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10082,7 +10893,7 @@ _gostring_ _wrap_dist_checkpoint_map_all_cdist_377dbe7983f549bf(long long _swig_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10095,7 +10906,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_377dbe7983f549bf(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10110,7 +10921,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_377dbe7983f549bf(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10130,7 +10941,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_377dbe7983f549bf(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -10140,7 +10951,7 @@ void _wrap_dist_checkpoint_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) 
 }
 
 
-void _wrap_dist_preemption_options_path_set_cdist_377dbe7983f549bf(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_preemption_options_path_set_cdist_df3c328f470b7138(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10159,7 +10970,7 @@ void _wrap_dist_preemption_options_path_set_cdist_377dbe7983f549bf(dist_preempti
 }
 
 
-void _wrap_dist_preemption_options_grace_ns_set_cdist_377dbe7983f549bf(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_preemption_options_grace_ns_set_cdist_df3c328f470b7138(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t arg2 ;
   
@@ -10171,7 +10982,7 @@ void _wrap_dist_preemption_options_grace_ns_set_cdist_377dbe7983f549bf(dist_pree
 }
 
 
-dist_preemption_options *_wrap_new_dist_preemption_options_cdist_377dbe7983f549bf() {
+dist_preemption_options *_wrap_new_dist_preemption_options_cdist_df3c328f470b7138() {
   dist_preemption_options *result = 0 ;
   dist_preemption_options *_swig_go_result;
   
@@ -10182,7 +10993,7 @@ dist_preemption_options *_wrap_new_dist_preemption_options_cdist_377dbe7983f549b
 }
 
 
-void _wrap_delete_dist_preemption_options_cdist_377dbe7983f549bf(dist_preemption_options *_swig_go_0) {
+void _wrap_delete_dist_preemption_options_cdist_df3c328f470b7138(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   
   arg1 = *(dist_preemption_options **)&_swig_go_0; 
@@ -10192,7 +11003,7 @@ void _wrap_delete_dist_preemption_options_cdist_377dbe7983f549bf(dist_preemption
 }
 
 
-void _wrap_dist_preemption_options_set_variables_cdist_377dbe7983f549bf(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_preemption_options_set_variables_cdist_df3c328f470b7138(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   dist_variable **arg2 = (dist_variable **) 0 ;
   size_t arg3 ;
@@ -10206,7 +11017,7 @@ void _wrap_dist_preemption_options_set_variables_cdist_377dbe7983f549bf(dist_pre
 }
 
 
-_gostring_ _wrap_dist_preemption_handler_create_cdist_377dbe7983f549bf(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_handler_create_cdist_df3c328f470b7138(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_preemption_options *arg2 = (dist_preemption_options *) 0 ;
   dist_preemption_handler **arg3 = (dist_preemption_handler **) 0 ;
@@ -10223,7 +11034,7 @@ _gostring_ _wrap_dist_preemption_handler_create_cdist_377dbe7983f549bf(long long
 }
 
 
-void _wrap_dist_preemption_handler_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_preemption_handler_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -10233,7 +11044,7 @@ void _wrap_dist_preemption_handler_destroy_cdist_377dbe7983f549bf(long long _swi
 }
 
 
-void _wrap_dist_preemption_notify_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_preemption_notify_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -10243,7 +11054,7 @@ void _wrap_dist_preemption_notify_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_preemption_run_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_run_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -10263,7 +11074,7 @@ _gostring_ _wrap_dist_preemption_run_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   dist_preemption_state *arg3 = (dist_preemption_state *) 0 ;
@@ -10280,7 +11091,7 @@ _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_377dbe7983f549bf(long l
 }
 
 
-void _wrap_dist_preemption_count_run_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_preemption_count_run_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -10290,7 +11101,7 @@ void _wrap_dist_preemption_count_run_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-long long _wrap_dist_preemption_total_run_calls_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_preemption_total_run_calls_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10303,7 +11114,7 @@ long long _wrap_dist_preemption_total_run_calls_cdist_377dbe7983f549bf(long long
 }
 
 
-void _wrap_dist_rpc_server_options_num_threads_set_cdist_377dbe7983f549bf(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_num_threads_set_cdist_df3c328f470b7138(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -10315,7 +11126,7 @@ void _wrap_dist_rpc_server_options_num_threads_set_cdist_377dbe7983f549bf(dist_r
 }
 
 
-void _wrap_dist_rpc_server_options_max_queued_set_cdist_377dbe7983f549bf(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_max_queued_set_cdist_df3c328f470b7138(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -10327,7 +11138,7 @@ void _wrap_dist_rpc_server_options_max_queued_set_cdist_377dbe7983f549bf(dist_rp
 }
 
 
-void _wrap_dist_rpc_server_options_count_memory_cdist_377dbe7983f549bf(dist_rpc_server_options *_swig_go_0) {
+void _wrap_dist_rpc_server_options_count_memory_cdist_df3c328f470b7138(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -10337,7 +11148,7 @@ void _wrap_dist_rpc_server_options_count_memory_cdist_377dbe7983f549bf(dist_rpc_
 }
 
 
-dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_377dbe7983f549bf() {
+dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_df3c328f470b7138() {
   dist_rpc_server_options *result = 0 ;
   dist_rpc_server_options *_swig_go_result;
   
@@ -10348,7 +11159,7 @@ dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_377dbe7983f549b
 }
 
 
-void _wrap_delete_dist_rpc_server_options_cdist_377dbe7983f549bf(dist_rpc_server_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_server_options_cdist_df3c328f470b7138(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -10358,7 +11169,7 @@ void _wrap_delete_dist_rpc_server_options_cdist_377dbe7983f549bf(dist_rpc_server
 }
 
 
-_gostring_ _wrap_dist_rpc_server_create_cdist_377dbe7983f549bf(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_server_create_cdist_df3c328f470b7138(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_server_options *arg3 = (dist_rpc_server_options *) 0 ;
@@ -10387,7 +11198,7 @@ _gostring_ _wrap_dist_rpc_server_create_cdist_377dbe7983f549bf(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_register_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_rpc_server_register_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_fn arg3 = (dist_rpc_fn) 0 ;
@@ -10413,7 +11224,7 @@ _gostring_ _wrap_dist_rpc_server_register_cdist_377dbe7983f549bf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_rpc_server_start_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_start_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10426,7 +11237,7 @@ _gostring_ _wrap_dist_rpc_server_start_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_rpc_server_address_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_address_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10439,7 +11250,7 @@ _gostring_ _wrap_dist_rpc_server_address_cdist_377dbe7983f549bf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10452,7 +11263,7 @@ _gostring_ _wrap_dist_rpc_server_destroy_cdist_377dbe7983f549bf(long long _swig_
 }
 
 
-void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_df3c328f470b7138(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t arg2 ;
   
@@ -10464,7 +11275,7 @@ void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_rp
 }
 
 
-void _wrap_dist_rpc_client_options_count_memory_cdist_377dbe7983f549bf(dist_rpc_client_options *_swig_go_0) {
+void _wrap_dist_rpc_client_options_count_memory_cdist_df3c328f470b7138(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -10474,7 +11285,7 @@ void _wrap_dist_rpc_client_options_count_memory_cdist_377dbe7983f549bf(dist_rpc_
 }
 
 
-dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_377dbe7983f549bf() {
+dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_df3c328f470b7138() {
   dist_rpc_client_options *result = 0 ;
   dist_rpc_client_options *_swig_go_result;
   
@@ -10485,7 +11296,7 @@ dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_377dbe7983f549b
 }
 
 
-void _wrap_delete_dist_rpc_client_options_cdist_377dbe7983f549bf(dist_rpc_client_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_client_options_cdist_df3c328f470b7138(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -10495,7 +11306,7 @@ void _wrap_delete_dist_rpc_client_options_cdist_377dbe7983f549bf(dist_rpc_client
 }
 
 
-_gostring_ _wrap_dist_rpc_client_create_cdist_377dbe7983f549bf(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_client_create_cdist_df3c328f470b7138(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_client_options *arg3 = (dist_rpc_client_options *) 0 ;
@@ -10524,7 +11335,7 @@ _gostring_ _wrap_dist_rpc_client_create_cdist_377dbe7983f549bf(_gostring_ _swig_
 }
 
 
-void _wrap_dist_rpc_client_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_rpc_client_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   
   arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
@@ -10534,7 +11345,7 @@ void _wrap_dist_rpc_client_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) 
 }
 
 
-void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_df3c328f470b7138(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t arg2 ;
   
@@ -10546,7 +11357,7 @@ void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_rpc_
 }
 
 
-void _wrap_dist_rpc_call_options_cancel_set_cdist_377dbe7983f549bf(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_cancel_set_cdist_df3c328f470b7138(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -10558,7 +11369,7 @@ void _wrap_dist_rpc_call_options_cancel_set_cdist_377dbe7983f549bf(dist_rpc_call
 }
 
 
-dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_377dbe7983f549bf() {
+dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_df3c328f470b7138() {
   dist_rpc_call_options *result = 0 ;
   dist_rpc_call_options *_swig_go_result;
   
@@ -10569,7 +11380,7 @@ dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_377dbe7983f549bf() 
 }
 
 
-void _wrap_delete_dist_rpc_call_options_cdist_377dbe7983f549bf(dist_rpc_call_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_call_options_cdist_df3c328f470b7138(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   
   arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
@@ -10579,7 +11390,7 @@ void _wrap_delete_dist_rpc_call_options_cdist_377dbe7983f549bf(dist_rpc_call_opt
 }
 
 
-_gostring_ _wrap_dist_rpc_call_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_call_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -10605,7 +11416,7 @@ _gostring_ _wrap_dist_rpc_call_cdist_377dbe7983f549bf(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_rpc_begin_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_begin_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -10631,7 +11442,7 @@ _gostring_ _wrap_dist_rpc_begin_cdist_377dbe7983f549bf(long long _swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_rpc_client_methods_cdist_377dbe7983f549bf(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_rpc_client_methods_cdist_df3c328f470b7138(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   dist_rpc_call_options *arg2 = (dist_rpc_call_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10648,7 +11459,7 @@ _gostring_ _wrap_dist_rpc_client_methods_cdist_377dbe7983f549bf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_remote_value_get_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_remote_value_get_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int64_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10665,7 +11476,7 @@ _gostring_ _wrap_dist_remote_value_get_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-intgo _wrap_dist_remote_value_ready_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_remote_value_ready_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10678,7 +11489,7 @@ intgo _wrap_dist_remote_value_ready_cdist_377dbe7983f549bf(long long _swig_go_0)
 }
 
 
-void _wrap_dist_remote_value_cancel_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_remote_value_cancel_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -10688,7 +11499,7 @@ void _wrap_dist_remote_value_cancel_cdist_377dbe7983f549bf(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_remote_value_retain_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_remote_value_retain_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   dist_remote_value *result = 0 ;
   long long _swig_go_result;
@@ -10701,7 +11512,7 @@ long long _wrap_dist_remote_value_retain_cdist_377dbe7983f549bf(long long _swig_
 }
 
 
-void _wrap_dist_remote_value_release_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_remote_value_release_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -10711,7 +11522,7 @@ void _wrap_dist_remote_value_release_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-void _wrap_dist_server_options_num_threads_set_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_server_options_num_threads_set_cdist_df3c328f470b7138(dist_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -10723,7 +11534,7 @@ void _wrap_dist_server_options_num_threads_set_cdist_377dbe7983f549bf(dist_serve
 }
 
 
-void _wrap_dist_server_options_bind_address_set_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_server_options_bind_address_set_cdist_df3c328f470b7138(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10742,7 +11553,7 @@ void _wrap_dist_server_options_bind_address_set_cdist_377dbe7983f549bf(dist_serv
 }
 
 
-void _wrap_dist_server_options_start_timeout_ns_set_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_start_timeout_ns_set_cdist_df3c328f470b7138(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -10754,7 +11565,7 @@ void _wrap_dist_server_options_start_timeout_ns_set_cdist_377dbe7983f549bf(dist_
 }
 
 
-void _wrap_dist_server_options_max_message_bytes_set_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_max_message_bytes_set_cdist_df3c328f470b7138(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   size_t arg2 ;
   
@@ -10766,7 +11577,7 @@ void _wrap_dist_server_options_max_message_bytes_set_cdist_377dbe7983f549bf(dist
 }
 
 
-void _wrap_dist_server_options_count_memory_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0) {
+void _wrap_dist_server_options_count_memory_cdist_df3c328f470b7138(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -10776,7 +11587,7 @@ void _wrap_dist_server_options_count_memory_cdist_377dbe7983f549bf(dist_server_o
 }
 
 
-dist_server_options *_wrap_new_dist_server_options_cdist_377dbe7983f549bf() {
+dist_server_options *_wrap_new_dist_server_options_cdist_df3c328f470b7138() {
   dist_server_options *result = 0 ;
   dist_server_options *_swig_go_result;
   
@@ -10787,7 +11598,7 @@ dist_server_options *_wrap_new_dist_server_options_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_dist_server_options_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0) {
+void _wrap_delete_dist_server_options_cdist_df3c328f470b7138(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -10797,7 +11608,7 @@ void _wrap_delete_dist_server_options_cdist_377dbe7983f549bf(dist_server_options
 }
 
 
-_gostring_ _wrap_dist_server_create_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_server_create_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -10823,7 +11634,7 @@ _gostring_ _wrap_dist_server_create_cdist_377dbe7983f549bf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_server_create_local_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_server_create_local_cdist_df3c328f470b7138(dist_server_options *_swig_go_0, long long *_swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   dist_server **arg2 = (dist_server **) 0 ;
   dist_status result;
@@ -10838,7 +11649,7 @@ _gostring_ _wrap_dist_server_create_local_cdist_377dbe7983f549bf(dist_server_opt
 }
 
 
-_gostring_ _wrap_dist_server_register_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_closure_fn arg3 = (dist_closure_fn) 0 ;
@@ -10864,7 +11675,7 @@ _gostring_ _wrap_dist_server_register_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_server_register_update_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_update_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_server_update_fn arg3 = (dist_server_update_fn) 0 ;
@@ -10891,7 +11702,7 @@ _gostring_ _wrap_dist_server_register_update_cdist_377dbe7983f549bf(long long _s
 }
 
 
-_gostring_ _wrap_dist_server_start_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_start_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10904,7 +11715,7 @@ _gostring_ _wrap_dist_server_start_cdist_377dbe7983f549bf(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_server_target_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_target_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10917,7 +11728,7 @@ _gostring_ _wrap_dist_server_target_cdist_377dbe7983f549bf(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_server_join_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_join_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -10934,7 +11745,7 @@ _gostring_ _wrap_dist_server_join_cdist_377dbe7983f549bf(long long _swig_go_0, l
 }
 
 
-void _wrap_dist_server_stop_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_server_stop_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   
   arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
@@ -10944,7 +11755,7 @@ void _wrap_dist_server_stop_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_server_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10957,7 +11768,7 @@ _gostring_ _wrap_dist_server_destroy_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_name_cdist_377dbe7983f549bf(long long _swig_go_0) {
+_gostring_ _wrap_dist_closure_name_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10970,7 +11781,7 @@ _gostring_ _wrap_dist_closure_name_cdist_377dbe7983f549bf(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_closure_id_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_closure_id_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10983,7 +11794,7 @@ long long _wrap_dist_closure_id_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_closure_worker_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_closure_worker_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10996,7 +11807,7 @@ intgo _wrap_dist_closure_worker_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_closure_cancel_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_closure_cancel_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -11009,7 +11820,7 @@ long long _wrap_dist_closure_cancel_cdist_377dbe7983f549bf(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_closure_read_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_closure_read_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -11035,7 +11846,7 @@ _gostring_ _wrap_dist_closure_read_cdist_377dbe7983f549bf(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_closure_read_rows_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_closure_read_rows_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11059,7 +11870,7 @@ _gostring_ _wrap_dist_closure_read_rows_cdist_377dbe7983f549bf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_closure_assign_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_assign_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_assign_op arg3 ;
@@ -11083,7 +11894,7 @@ _gostring_ _wrap_dist_closure_assign_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_scatter_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_scatter_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_scatter_op arg3 ;
@@ -11107,7 +11918,7 @@ _gostring_ _wrap_dist_closure_scatter_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_closure_update_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_closure_update_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -11140,7 +11951,7 @@ _gostring_ _wrap_dist_closure_update_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_per_worker_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_closure_per_worker_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11162,7 +11973,7 @@ _gostring_ _wrap_dist_closure_per_worker_cdist_377dbe7983f549bf(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_options_max_queued_set_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_queued_set_cdist_df3c328f470b7138(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -11174,7 +11985,7 @@ void _wrap_dist_coordinator_options_max_queued_set_cdist_377dbe7983f549bf(dist_c
 }
 
 
-void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_df3c328f470b7138(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -11186,7 +11997,7 @@ void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_377dbe7983f549
 }
 
 
-void _wrap_dist_coordinator_options_max_losses_set_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_losses_set_cdist_df3c328f470b7138(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -11198,7 +12009,7 @@ void _wrap_dist_coordinator_options_max_losses_set_cdist_377dbe7983f549bf(dist_c
 }
 
 
-void _wrap_dist_coordinator_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_timeout_ns_set_cdist_df3c328f470b7138(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -11210,7 +12021,7 @@ void _wrap_dist_coordinator_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_c
 }
 
 
-void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_df3c328f470b7138(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   size_t arg2 ;
   
@@ -11222,7 +12033,7 @@ void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_377dbe7983f549bf
 }
 
 
-dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_377dbe7983f549bf() {
+dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_df3c328f470b7138() {
   dist_coordinator_options *result = 0 ;
   dist_coordinator_options *_swig_go_result;
   
@@ -11233,7 +12044,7 @@ dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_377dbe7983f54
 }
 
 
-void _wrap_delete_dist_coordinator_options_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0) {
+void _wrap_delete_dist_coordinator_options_cdist_df3c328f470b7138(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   
   arg1 = *(dist_coordinator_options **)&_swig_go_0; 
@@ -11243,7 +12054,7 @@ void _wrap_delete_dist_coordinator_options_cdist_377dbe7983f549bf(dist_coordinat
 }
 
 
-void _wrap_dist_coordinator_options_set_partitioner_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_set_partitioner_cdist_df3c328f470b7138(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -11255,7 +12066,7 @@ void _wrap_dist_coordinator_options_set_partitioner_cdist_377dbe7983f549bf(dist_
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_cdist_377dbe7983f549bf(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_create_cdist_df3c328f470b7138(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_coordinator_options *arg2 = (dist_coordinator_options *) 0 ;
   dist_coordinator **arg3 = (dist_coordinator **) 0 ;
@@ -11272,7 +12083,7 @@ _gostring_ _wrap_dist_coordinator_create_cdist_377dbe7983f549bf(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_coordinator_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   
   arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
@@ -11282,7 +12093,7 @@ void _wrap_dist_coordinator_destroy_cdist_377dbe7983f549bf(long long _swig_go_0)
 }
 
 
-void _wrap_dist_ps_variable_options_max_staleness_set_cdist_377dbe7983f549bf(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_ps_variable_options_max_staleness_set_cdist_df3c328f470b7138(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -11294,7 +12105,7 @@ void _wrap_dist_ps_variable_options_max_staleness_set_cdist_377dbe7983f549bf(dis
 }
 
 
-void _wrap_dist_ps_variable_options_colocate_with_set_cdist_377dbe7983f549bf(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_ps_variable_options_colocate_with_set_cdist_df3c328f470b7138(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11313,7 +12124,7 @@ void _wrap_dist_ps_variable_options_colocate_with_set_cdist_377dbe7983f549bf(dis
 }
 
 
-dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_377dbe7983f549bf() {
+dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_df3c328f470b7138() {
   dist_ps_variable_options *result = 0 ;
   dist_ps_variable_options *_swig_go_result;
   
@@ -11324,7 +12135,7 @@ dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_377dbe7983f54
 }
 
 
-void _wrap_delete_dist_ps_variable_options_cdist_377dbe7983f549bf(dist_ps_variable_options *_swig_go_0) {
+void _wrap_delete_dist_ps_variable_options_cdist_df3c328f470b7138(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   
   arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
@@ -11334,7 +12145,7 @@ void _wrap_delete_dist_ps_variable_options_cdist_377dbe7983f549bf(dist_ps_variab
 }
 
 
-void _wrap_dist_ps_variable_options_set_partitions_cdist_377dbe7983f549bf(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_ps_variable_options_set_partitions_cdist_df3c328f470b7138(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11348,7 +12159,7 @@ void _wrap_dist_ps_variable_options_set_partitions_cdist_377dbe7983f549bf(dist_p
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_variable_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_variable_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -11375,7 +12186,7 @@ _gostring_ _wrap_dist_coordinator_create_variable_cdist_377dbe7983f549bf(long lo
 }
 
 
-long long _wrap_dist_coordinator_num_variables_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_coordinator_num_variables_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11388,7 +12199,7 @@ long long _wrap_dist_coordinator_num_variables_cdist_377dbe7983f549bf(long long 
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_name_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_variable_name_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -11403,7 +12214,7 @@ _gostring_ _wrap_dist_coordinator_variable_name_cdist_377dbe7983f549bf(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_spec_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_variable_spec_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -11440,7 +12251,7 @@ _gostring_ _wrap_dist_coordinator_variable_spec_cdist_377dbe7983f549bf(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_part_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_coordinator_variable_part_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -11475,7 +12286,7 @@ _gostring_ _wrap_dist_coordinator_variable_part_cdist_377dbe7983f549bf(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -11501,7 +12312,7 @@ _gostring_ _wrap_dist_coordinator_read_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_rows_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_rows_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11525,7 +12336,7 @@ _gostring_ _wrap_dist_coordinator_read_rows_cdist_377dbe7983f549bf(long long _sw
 }
 
 
-_gostring_ _wrap_dist_coordinator_assign_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_assign_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_assign_op arg3 ;
@@ -11549,7 +12360,7 @@ _gostring_ _wrap_dist_coordinator_assign_cdist_377dbe7983f549bf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_scatter_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_scatter_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_scatter_op arg3 ;
@@ -11573,7 +12384,7 @@ _gostring_ _wrap_dist_coordinator_scatter_cdist_377dbe7983f549bf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_coordinator_update_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_coordinator_update_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -11606,7 +12417,7 @@ _gostring_ _wrap_dist_coordinator_update_cdist_377dbe7983f549bf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_save_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_save_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11626,7 +12437,7 @@ _gostring_ _wrap_dist_coordinator_save_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_restore_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_restore_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -11648,7 +12459,7 @@ _gostring_ _wrap_dist_coordinator_restore_cdist_377dbe7983f549bf(long long _swig
 }
 
 
-void _wrap_dist_schedule_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_timeout_ns_set_cdist_df3c328f470b7138(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t arg2 ;
   
@@ -11660,7 +12471,7 @@ void _wrap_dist_schedule_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_sche
 }
 
 
-void _wrap_dist_schedule_options_cancel_set_cdist_377dbe7983f549bf(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_cancel_set_cdist_df3c328f470b7138(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -11672,7 +12483,7 @@ void _wrap_dist_schedule_options_cancel_set_cdist_377dbe7983f549bf(dist_schedule
 }
 
 
-dist_schedule_options *_wrap_new_dist_schedule_options_cdist_377dbe7983f549bf() {
+dist_schedule_options *_wrap_new_dist_schedule_options_cdist_df3c328f470b7138() {
   dist_schedule_options *result = 0 ;
   dist_schedule_options *_swig_go_result;
   
@@ -11683,7 +12494,7 @@ dist_schedule_options *_wrap_new_dist_schedule_options_cdist_377dbe7983f549bf() 
 }
 
 
-void _wrap_delete_dist_schedule_options_cdist_377dbe7983f549bf(dist_schedule_options *_swig_go_0) {
+void _wrap_delete_dist_schedule_options_cdist_df3c328f470b7138(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   
   arg1 = *(dist_schedule_options **)&_swig_go_0; 
@@ -11693,7 +12504,7 @@ void _wrap_delete_dist_schedule_options_cdist_377dbe7983f549bf(dist_schedule_opt
 }
 
 
-_gostring_ _wrap_dist_coordinator_schedule_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_coordinator_schedule_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11719,7 +12530,7 @@ _gostring_ _wrap_dist_coordinator_schedule_cdist_377dbe7983f549bf(long long _swi
 }
 
 
-_gostring_ _wrap_dist_coordinator_join_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_coordinator_join_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -11736,7 +12547,7 @@ _gostring_ _wrap_dist_coordinator_join_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_done_cdist_377dbe7983f549bf(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_done_cdist_df3c328f470b7138(long long _swig_go_0, int *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -11751,7 +12562,7 @@ _gostring_ _wrap_dist_coordinator_done_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -11780,7 +12591,7 @@ _gostring_ _wrap_dist_coordinator_create_per_worker_cdist_377dbe7983f549bf(long 
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11793,7 +12604,7 @@ intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_377dbe7983f549bf(dist_coordi
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11806,7 +12617,7 @@ intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_377dbe7983f549bf(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11819,7 +12630,7 @@ intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_377dbe7983f549bf(dist_co
 }
 
 
-long long _wrap_dist_coordinator_stats_queued_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_queued_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11832,7 +12643,7 @@ long long _wrap_dist_coordinator_stats_queued_get_cdist_377dbe7983f549bf(dist_co
 }
 
 
-long long _wrap_dist_coordinator_stats_in_flight_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_in_flight_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11845,7 +12656,7 @@ long long _wrap_dist_coordinator_stats_in_flight_get_cdist_377dbe7983f549bf(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_scheduled_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_scheduled_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11858,7 +12669,7 @@ long long _wrap_dist_coordinator_stats_scheduled_get_cdist_377dbe7983f549bf(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_completed_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_completed_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11871,7 +12682,7 @@ long long _wrap_dist_coordinator_stats_completed_get_cdist_377dbe7983f549bf(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_failed_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_failed_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11884,7 +12695,7 @@ long long _wrap_dist_coordinator_stats_failed_get_cdist_377dbe7983f549bf(dist_co
 }
 
 
-long long _wrap_dist_coordinator_stats_cancelled_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_cancelled_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11897,7 +12708,7 @@ long long _wrap_dist_coordinator_stats_cancelled_get_cdist_377dbe7983f549bf(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_losses_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_losses_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11910,7 +12721,7 @@ long long _wrap_dist_coordinator_stats_losses_get_cdist_377dbe7983f549bf(dist_co
 }
 
 
-long long _wrap_dist_coordinator_stats_mark_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_mark_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11923,7 +12734,7 @@ long long _wrap_dist_coordinator_stats_mark_get_cdist_377dbe7983f549bf(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -11936,7 +12747,7 @@ long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_377dbe7983f549bf(dis
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -11949,7 +12760,7 @@ long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_377dbe7983f549bf
 }
 
 
-dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_377dbe7983f549bf() {
+dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_df3c328f470b7138() {
   dist_coordinator_stats *result = 0 ;
   dist_coordinator_stats *_swig_go_result;
   
@@ -11960,7 +12771,7 @@ dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_377dbe7983f549bf(
 }
 
 
-void _wrap_delete_dist_coordinator_stats_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
+void _wrap_delete_dist_coordinator_stats_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   
   arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
@@ -11970,7 +12781,7 @@ void _wrap_delete_dist_coordinator_stats_cdist_377dbe7983f549bf(dist_coordinator
 }
 
 
-_gostring_ _wrap_dist_coordinator_query_cdist_377dbe7983f549bf(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_query_cdist_df3c328f470b7138(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   dist_coordinator_stats *arg2 = (dist_coordinator_stats *) 0 ;
   dist_status result;
@@ -11985,7 +12796,7 @@ _gostring_ _wrap_dist_coordinator_query_cdist_377dbe7983f549bf(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_df3c328f470b7138(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -12010,7 +12821,7 @@ _gostring_ _wrap_dist_topology_create_cdist_377dbe7983f549bf(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -12020,7 +12831,7 @@ void _wrap_dist_topology_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -12045,7 +12856,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_377dbe7983f549bf(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -12055,7 +12866,7 @@ void _wrap_dist_device_assignment_destroy_cdist_377dbe7983f549bf(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_377dbe7983f549bf(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_df3c328f470b7138(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -12070,7 +12881,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_377dbe7983f549bf(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12083,7 +12894,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_377dbe7983f549bf(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12096,7 +12907,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_377dbe7983f549bf(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12109,7 +12920,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_377dbe7983f549bf(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -12122,7 +12933,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_377dbe7983f549bf(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -12139,7 +12950,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_377dbe7983f549bf(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -12156,7 +12967,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_377dbe7983f549bf(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -12173,7 +12984,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -12200,7 +13011,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_377dbe7983f549bf(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -12227,7 +13038,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_377dbe7983f549bf(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -12250,7 +13061,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_377dbe7983f549bf(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -12265,7 +13076,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_377dbe7983f549bf(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -12278,7 +13089,7 @@ long long _wrap_dist_device_assignment_topology_cdist_377dbe7983f549bf(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12291,7 +13102,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_377dbe7983f549bf(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12304,7 +13115,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_377dbe7983f549bf(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12323,7 +13134,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_377dbe7983f549bf(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12352,7 +13163,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_377dbe7983f549bf(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12381,7 +13192,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_377dbe7983f549bf(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_377dbe7983f549bf(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_df3c328f470b7138(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition_kind arg2 ;
   
@@ -12393,7 +13204,7 @@ void _wrap_dist_partition_kind_set_cdist_377dbe7983f549bf(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_377dbe7983f549bf(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_df3c328f470b7138(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition_kind result;
   intgo _swig_go_result;
@@ -12406,7 +13217,7 @@ intgo _wrap_dist_partition_kind_get_cdist_377dbe7983f549bf(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_377dbe7983f549bf(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_df3c328f470b7138(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -12418,7 +13229,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_377dbe7983f549bf(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_377dbe7983f549bf(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_df3c328f470b7138(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12431,7 +13242,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_377dbe7983f549bf(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_377dbe7983f549bf(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_df3c328f470b7138(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -12443,7 +13254,7 @@ void _wrap_dist_partition_logical_device_set_cdist_377dbe7983f549bf(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_377dbe7983f549bf(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_df3c328f470b7138(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12456,7 +13267,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_377dbe7983f549bf(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_377dbe7983f549bf(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_df3c328f470b7138(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -12468,7 +13279,7 @@ void _wrap_dist_partition_uneven_set_cdist_377dbe7983f549bf(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_377dbe7983f549bf(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_df3c328f470b7138(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12481,7 +13292,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_377dbe7983f549bf(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_377dbe7983f549bf(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_df3c328f470b7138(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -12493,7 +13304,7 @@ void _wrap_dist_partition_spmd_set_cdist_377dbe7983f549bf(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_377dbe7983f549bf(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_df3c328f470b7138(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12506,7 +13317,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_377dbe7983f549bf(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_377dbe7983f549bf() {
+dist_partition *_wrap_new_dist_partition_cdist_df3c328f470b7138() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -12517,7 +13328,7 @@ dist_partition *_wrap_new_dist_partition_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_377dbe7983f549bf(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_df3c328f470b7138(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -12527,7 +13338,7 @@ void _wrap_delete_dist_partition_cdist_377dbe7983f549bf(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_377dbe7983f549bf(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_df3c328f470b7138(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -12541,7 +13352,7 @@ void _wrap_dist_partition_set_shape_cdist_377dbe7983f549bf(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_377dbe7983f549bf(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_df3c328f470b7138(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -12555,7 +13366,7 @@ void _wrap_dist_partition_set_dimensions_cdist_377dbe7983f549bf(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_377dbe7983f549bf(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_df3c328f470b7138(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -12568,7 +13379,7 @@ _gostring_ _wrap_dist_partition_check_cdist_377dbe7983f549bf(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_377dbe7983f549bf(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_df3c328f470b7138(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -12580,7 +13391,7 @@ void _wrap_dist_split_options_uneven_set_cdist_377dbe7983f549bf(dist_split_optio
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_377dbe7983f549bf() {
+dist_split_options *_wrap_new_dist_split_options_cdist_df3c328f470b7138() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -12591,7 +13402,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_377dbe7983f549bf(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_df3c328f470b7138(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -12601,7 +13412,7 @@ void _wrap_delete_dist_split_options_cdist_377dbe7983f549bf(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -12620,7 +13431,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_377dbe7983f549bf(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12637,7 +13448,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_377dbe7983f549bf(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12650,7 +13461,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_377dbe7983f549bf(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_377dbe7983f549bf(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -12663,7 +13474,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_377dbe7983f549bf(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_377dbe7983f549bf(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_df3c328f470b7138(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -12678,7 +13489,7 @@ _gostring_ _wrap_dist_value_partition_cdist_377dbe7983f549bf(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_df3c328f470b7138(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -12690,7 +13501,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_devic
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_377dbe7983f549bf(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_df3c328f470b7138(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -12702,7 +13513,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_377dbe7983f549bf(dist_devices_o
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_377dbe7983f549bf() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_df3c328f470b7138() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -12713,7 +13524,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_377dbe7983f549bf(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_df3c328f470b7138(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -12723,7 +13534,7 @@ void _wrap_delete_dist_devices_options_cdist_377dbe7983f549bf(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_377dbe7983f549bf(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_df3c328f470b7138(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -12735,7 +13546,7 @@ void _wrap_dist_devices_options_add_result_cdist_377dbe7983f549bf(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12761,7 +13572,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_377dbe7983f549bf(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_377dbe7983f549bf(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_df3c328f470b7138(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12774,7 +13585,7 @@ intgo _wrap_dist_device_replica_cdist_377dbe7983f549bf(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -12798,7 +13609,7 @@ _gostring_ _wrap_dist_device_axis_cdist_377dbe7983f549bf(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -12820,7 +13631,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_377dbe7983f549bf(long long _swig_g
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_377dbe7983f549bf() {
+dist_halo *_wrap_new_dist_halo_cdist_df3c328f470b7138() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -12831,7 +13642,7 @@ dist_halo *_wrap_new_dist_halo_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_377dbe7983f549bf(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_df3c328f470b7138(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -12841,7 +13652,7 @@ void _wrap_delete_dist_halo_cdist_377dbe7983f549bf(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_377dbe7983f549bf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_df3c328f470b7138(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -12855,7 +13666,7 @@ void _wrap_dist_halo_set_parts_cdist_377dbe7983f549bf(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_377dbe7983f549bf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_df3c328f470b7138(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -12869,7 +13680,7 @@ void _wrap_dist_halo_set_low_cdist_377dbe7983f549bf(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_377dbe7983f549bf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_df3c328f470b7138(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -12883,7 +13694,7 @@ void _wrap_dist_halo_set_high_cdist_377dbe7983f549bf(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_377dbe7983f549bf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_df3c328f470b7138(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -12897,7 +13708,7 @@ void _wrap_dist_halo_set_edges_cdist_377dbe7983f549bf(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -12926,7 +13737,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_377dbe7983f549bf(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_377dbe7983f549bf(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_df3c328f470b7138(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -12957,7 +13768,7 @@ _gostring_ _wrap_dist_reshard_cdist_377dbe7983f549bf(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_377dbe7983f549bf(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_df3c328f470b7138(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -12978,7 +13789,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_377dbe7983f549bf(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_377dbe7983f549bf(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_df3c328f470b7138(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12998,7 +13809,7 @@ intgo _wrap_fail_cdist_377dbe7983f549bf(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_377dbe7983f549bf(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_df3c328f470b7138(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -13018,7 +13829,25 @@ intgo _wrap_fail_as_told_cdist_377dbe7983f549bf(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_rpc_arguments_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_own_words_cdist_df3c328f470b7138(_gostring_ _swig_go_0) {
+  char *arg1 = (char *) 0 ;
+  std::string text1 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  
+  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
+  arg1 = &text1[0];
+  
+  
+  result = (char *)own_words((char const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_rpc_arguments_cdist_df3c328f470b7138(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_value **arg1 = (dist_value **) 0 ;
   size_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13035,7 +13864,7 @@ _gostring_ _wrap_rpc_arguments_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long
 }
 
 
-_gostring_ _wrap_Text_text_cdist_377dbe7983f549bf(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_df3c328f470b7138(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13048,7 +13877,7 @@ _gostring_ _wrap_Text_text_cdist_377dbe7983f549bf(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -13063,7 +13892,7 @@ _gostring_ _wrap_Text_explain_cdist_377dbe7983f549bf(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -13078,7 +13907,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_377dbe7983f549bf(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -13093,7 +13922,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_377dbe7983f549bf(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -13108,7 +13937,7 @@ _gostring_ _wrap_Text_describe_value_cdist_377dbe7983f549bf(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -13123,7 +13952,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_377dbe7983f549bf(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -13138,7 +13967,7 @@ _gostring_ _wrap_Text_write_trace_cdist_377dbe7983f549bf(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_coordinator_trace_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_coordinator_trace_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_coordinator *arg2 = (dist_coordinator *) 0 ;
   dist_status result;
@@ -13153,7 +13982,7 @@ _gostring_ _wrap_Text_write_coordinator_trace_cdist_377dbe7983f549bf(Text *_swig
 }
 
 
-_gostring_ _wrap_Text_write_server_trace_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_server_trace_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_server *arg2 = (dist_server *) 0 ;
   dist_status result;
@@ -13168,7 +13997,7 @@ _gostring_ _wrap_Text_write_server_trace_cdist_377dbe7983f549bf(Text *_swig_go_0
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -13190,7 +14019,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_377dbe7983f549bf(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -13205,7 +14034,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_377dbe7983f549bf(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_377dbe7983f549bf(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_df3c328f470b7138(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -13225,7 +14054,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_377dbe7983f549bf(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_377dbe7983f549bf() {
+Text *_wrap_new_Text_cdist_df3c328f470b7138() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -13236,7 +14065,7 @@ Text *_wrap_new_Text_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_Text_cdist_377dbe7983f549bf(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_df3c328f470b7138(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -13246,7 +14075,7 @@ void _wrap_delete_Text_cdist_377dbe7983f549bf(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -13261,7 +14090,7 @@ _gostring_ _wrap_Stragglers_read_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_377dbe7983f549bf(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_df3c328f470b7138(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13274,7 +14103,7 @@ long long _wrap_Stragglers_size_cdist_377dbe7983f549bf(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -13289,7 +14118,7 @@ intgo _wrap_Stragglers_collective_cdist_377dbe7983f549bf(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -13304,7 +14133,7 @@ intgo _wrap_Stragglers_group_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -13319,7 +14148,7 @@ intgo _wrap_Stragglers_replica_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, lo
 }
 
 
-intgo _wrap_Stragglers_worker_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_worker_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -13334,7 +14163,7 @@ intgo _wrap_Stragglers_worker_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, lon
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -13349,7 +14178,7 @@ long long _wrap_Stragglers_rounds_cdist_377dbe7983f549bf(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -13364,7 +14193,7 @@ long long _wrap_Stragglers_times_last_cdist_377dbe7983f549bf(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -13379,7 +14208,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_377dbe7983f549bf(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -13394,7 +14223,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_377dbe7983f549bf(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -13409,7 +14238,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_377dbe7983f549bf() {
+Stragglers *_wrap_new_Stragglers_cdist_df3c328f470b7138() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -13420,7 +14249,7 @@ Stragglers *_wrap_new_Stragglers_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_377dbe7983f549bf(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_df3c328f470b7138(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -13430,7 +14259,7 @@ void _wrap_delete_Stragglers_cdist_377dbe7983f549bf(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_377dbe7983f549bf(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_df3c328f470b7138(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13443,7 +14272,7 @@ long long _wrap_Numbers_size_cdist_377dbe7983f549bf(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_377dbe7983f549bf(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_df3c328f470b7138(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -13458,7 +14287,7 @@ long long _wrap_Numbers_at_cdist_377dbe7983f549bf(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_377dbe7983f549bf(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_df3c328f470b7138(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -13470,7 +14299,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_377dbe7983f549bf(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_377dbe7983f549bf(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_df3c328f470b7138(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -13482,7 +14311,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_377dbe7983f549bf(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_377dbe7983f549bf(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_df3c328f470b7138(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -13494,7 +14323,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_377dbe7983f549bf(Numbers *_swi
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_377dbe7983f549bf(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_df3c328f470b7138(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -13506,7 +14335,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_377dbe7983f549bf(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_377dbe7983f549bf(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_df3c328f470b7138(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -13525,7 +14354,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_377dbe7983f549bf(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_377dbe7983f549bf(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_df3c328f470b7138(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -13544,7 +14373,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_377dbe7983f549b
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_377dbe7983f549bf(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_df3c328f470b7138(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -13556,7 +14385,7 @@ void _wrap_Numbers_partition_shape_cdist_377dbe7983f549bf(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_377dbe7983f549bf(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_df3c328f470b7138(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -13568,7 +14397,7 @@ void _wrap_Numbers_partition_dimensions_cdist_377dbe7983f549bf(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_377dbe7983f549bf(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_df3c328f470b7138(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -13585,7 +14414,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_377dbe7983f549bf(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_377dbe7983f549bf(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_df3c328f470b7138(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -13617,7 +14446,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_377dbe7983f549bf(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_377dbe7983f549bf(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_df3c328f470b7138(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -13632,7 +14461,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_377dbe7983f549bf(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_377dbe7983f549bf() {
+Numbers *_wrap_new_Numbers_cdist_df3c328f470b7138() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -13643,7 +14472,7 @@ Numbers *_wrap_new_Numbers_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_Numbers_cdist_377dbe7983f549bf(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_df3c328f470b7138(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -13653,7 +14482,7 @@ void _wrap_delete_Numbers_cdist_377dbe7983f549bf(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -13676,7 +14505,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_377dbe7983f549bf(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13703,7 +14532,7 @@ void _wrap_tensor_at_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_set_number_at_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_set_number_at_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -13717,7 +14546,7 @@ void _wrap_set_number_at_cdist_377dbe7983f549bf(long long _swig_go_0, long long 
 }
 
 
-void _wrap_Destinations_add_cdist_377dbe7983f549bf(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_df3c328f470b7138(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -13738,7 +14567,7 @@ void _wrap_Destinations_add_cdist_377dbe7983f549bf(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_377dbe7983f549bf(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_df3c328f470b7138(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -13751,7 +14580,7 @@ dist_destination *_wrap_Destinations_get_cdist_377dbe7983f549bf(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_377dbe7983f549bf() {
+Destinations *_wrap_new_Destinations_cdist_df3c328f470b7138() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -13762,7 +14591,7 @@ Destinations *_wrap_new_Destinations_cdist_377dbe7983f549bf() {
 }
 
 
-void _wrap_delete_Destinations_cdist_377dbe7983f549bf(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_df3c328f470b7138(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -13772,7 +14601,7 @@ void _wrap_delete_Destinations_cdist_377dbe7983f549bf(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_dtype arg3 ;
@@ -13802,7 +14631,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_377dbe7983f549bf(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_dtype arg3 ;
@@ -13832,7 +14661,7 @@ _gostring_ _wrap_quick_broadcast_cdist_377dbe7983f549bf(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -13852,7 +14681,7 @@ _gostring_ _wrap_run_until_cdist_377dbe7983f549bf(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

@@ -3,6 +3,7 @@
 package org.libdist;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Objects;
 import org.libdist.internal.dist_collective_options;
 
@@ -172,6 +173,25 @@ public final class CollectiveOptions {
     }
 
     /** @param reducerToken of {@link #reducerTarget}; 0: none */
+    /** Returns how many lists like {@code out} there are in {@code in}. */
+    int numLists() {
+        return Math.max(1, contributions);
+    }
+
+    /** Refuses lists that C would read beyond: {@code in} has one list like {@code out} for each contribution. */
+    void checkSizes(List<Tensor> in, List<Tensor> out, int numReplicas) {
+        int lists = numLists();
+        if (in != null && out != null && in.size() != lists * out.size()) {
+            throw new IllegalArgumentException("in has " + in.size() + " tensors and out has " + out.size()
+                    + ", but in must have " + (lists == 1 ? "as many as" : lists + " for each of") + " out");
+        }
+        int members = group == null ? numReplicas : group.size();
+        if (splits != null && splits.length != members) {
+            throw new IllegalArgumentException(
+                    "splits has " + splits.length + " numbers, but must have one for each of " + members + " replicas");
+        }
+    }
+
     dist_collective_options toNative(Uses uses, long reducerToken) {
         dist_collective_options options = new dist_collective_options();
         uses.defer(options::delete);
@@ -183,6 +203,10 @@ public final class CollectiveOptions {
         options.setNumerics(numerics.code);
         options.setGroup(uses.ofNullable(group));
         if (weights != null) {
+            if (weights.length != numLists()) {
+                throw new IllegalArgumentException("weights has " + weights.length + " numbers, but must have "
+                        + numLists() + ", one for each contribution");
+            }
             options.set_weights(weights, weights.length);
         }
         options.setContributions(contributions);

@@ -3,6 +3,8 @@
 package org.libdist;
 
 import java.nio.charset.StandardCharsets;
+import java.util.regex.Pattern;
+import org.libdist.internal.DistModule;
 
 /**
  * A failure that libdist reports, as a message and as fields. {@link #getMessage} includes the hint. If
@@ -11,6 +13,8 @@ import java.nio.charset.StandardCharsets;
  */
 public final class DistException extends RuntimeException {
     private static final long serialVersionUID = 1;
+
+    private static final Pattern MARKS = Pattern.compile("[\u000E\u000F]");
 
     private final Status status;
     private final int worker;
@@ -23,7 +27,10 @@ public final class DistException extends RuntimeException {
     private final String expected;
     private final String received;
     private final String hint;
-    private final String coreMessage;
+    private final String function;
+    private final String parameter;
+    /** As libdist says it to C, with the marks of dist_last_error_marked(). */
+    private final String marked;
     private final boolean told;
 
     /** Made by native code, of the record of dist_swig_error() in dist.i. */
@@ -32,8 +39,8 @@ public final class DistException extends RuntimeException {
     }
 
     private DistException(String[] field) {
-        super(withHint(Words.of(field[6]), Words.of(field[10])));
-        coreMessage = field[6];
+        super(withHint(field[6], field[10]));
+        marked = field[14];
         status = Status.of(Integer.parseInt(field[0]));
         worker = Integer.parseInt(field[1]);
         replica = Integer.parseInt(field[2]);
@@ -43,11 +50,13 @@ public final class DistException extends RuntimeException {
         tag = field[7];
         expected = field[8];
         received = field[9];
-        hint = Words.of(field[10]);
+        hint = field[10];
         logicalDevice = Integer.parseInt(field[11]);
+        function = field[12];
+        parameter = field[13];
         told = true;
         if (status == Status.ABORTED) {
-            Throwable first = Replica.reasonHere(coreMessage);
+            Throwable first = Replica.reasonHere(marked);
             if (first != null) {
                 initCause(first);
             }
@@ -72,15 +81,17 @@ public final class DistException extends RuntimeException {
      * @param cause may be null
      */
     public DistException(Status status, String message, Throwable cause) {
-        this(status, message, message, cause);
+        this(status, message, message, "", cause);
     }
 
-    /** Creates an exception with the wording of libdist's core. */
-    static DistException inWordsOfC(Status status, String message) {
-        return new DistException(status, Words.of(message), message, null);
+    /** Creates an exception about a method that C has as a function. */
+    static DistException of(Status status, String function, String message) {
+        String marked = "\u000E" + function + "()\u000F: " + message;
+        String own = Texts.of(DistModule.own_words(Texts.words(marked)));
+        return new DistException(status, own, marked, own.substring(0, own.indexOf("()")), null);
     }
 
-    private DistException(Status status, String message, String coreMessage, Throwable cause) {
+    private DistException(Status status, String message, String marked, String function, Throwable cause) {
         super(message);
         if (cause != null) {
             initCause(cause);
@@ -96,7 +107,9 @@ public final class DistException extends RuntimeException {
         expected = "";
         received = "";
         hint = "";
-        this.coreMessage = coreMessage;
+        this.function = function;
+        parameter = "";
+        this.marked = marked;
         told = false;
     }
 
@@ -106,7 +119,12 @@ public final class DistException extends RuntimeException {
      * exception.
      */
     public String coreMessage() {
-        return coreMessage;
+        return MARKS.matcher(marked).replaceAll("");
+    }
+
+    /** Returns {@link #coreMessage()} with marks around the names of C. */
+    String marked() {
+        return marked;
     }
 
     /** Returns whether the message comes from libdist's core, and not from this package. */
@@ -154,14 +172,24 @@ public final class DistException extends RuntimeException {
         return tag;
     }
 
-    /** Returns what most replicas, or the one with the lowest id, requested; can be "". */
+    /** Returns what most replicas, or the one with the lowest id, requested, or what an argument must be; can be "". */
     public String expected() {
         return expected;
     }
 
-    /** Returns what the replica at fault requested, or that it left or did not arrive; can be "". */
+    /** Returns what the replica at fault requested, or that it left or did not arrive, or what an argument is; can be "". */
     public String received() {
         return received;
+    }
+
+    /** Returns the method of this package that failed, as "Strategy.run"; can be "". */
+    public String function() {
+        return function;
+    }
+
+    /** Returns the argument or option at fault; can be "". */
+    public String parameter() {
+        return parameter;
     }
 
     /** Returns how to fix the error; can be "". */

@@ -111,7 +111,7 @@ public final class Replica extends DeviceContext {
      * none.
      */
     public Object instanceState() {
-        return InstanceStates.of(DistModule.dist_instance_state(active("instance_state")));
+        return InstanceStates.of(DistModule.dist_instance_state(active("dist_instance_state")));
     }
 
     /**
@@ -129,7 +129,7 @@ public final class Replica extends DeviceContext {
      * check by themselves.
      */
     public void check() {
-        DistModule.dist_replica_check(active("replica_check"));
+        DistModule.dist_replica_check(active("dist_replica_check"));
     }
 
     boolean isHere() {
@@ -140,8 +140,7 @@ public final class Replica extends DeviceContext {
     long active(String function) {
         Thread here = Thread.currentThread();
         if (here != thread || ended || covered) {
-            throw DistException.inWordsOfC(
-                    Status.FAILED_PRECONDITION, function + "(): replica " + id + whyNot(here));
+            throw DistException.of(Status.FAILED_PRECONDITION, function, "replica " + id + whyNot(here));
         }
         if (here.isInterrupted() && run != null) {
             run.interrupted(here);
@@ -184,6 +183,7 @@ public final class Replica extends DeviceContext {
     }
 
     /** Returns the number of replicas in sync; for a logical device, the number of logical devices. */
+    @Override
     public int numReplicas() {
         return numReplicas;
     }
@@ -329,6 +329,7 @@ public final class Replica extends DeviceContext {
 
         @Override
         R make(String name, Call call, List<Tensor> in, List<Tensor> out, int n, CollectiveOptions options) {
+            options.checkSizes(in, out, numReplicas());
             Target reducer = options.reducerTarget();
             long token = reducer == null ? 0 : Upcalls.register(reducer);
             boolean made = false;

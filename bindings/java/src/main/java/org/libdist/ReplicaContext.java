@@ -14,6 +14,8 @@ public abstract class ReplicaContext extends Collectives<Void> {
     /** Returns the handle for a libdist function, or throws if it cannot be used here and now. */
     abstract long active(String function);
 
+    abstract int numReplicas();
+
     /** Returns the strategy that runs this replica. */
     public abstract Strategy strategy();
 
@@ -38,6 +40,7 @@ public abstract class ReplicaContext extends Collectives<Void> {
     @Override
     Void make(String name, Call collective, List<Tensor> in, List<Tensor> out, int n,
             CollectiveOptions options) {
+        options.checkSizes(in, out, numReplicas());
         long replica = active(name);
         call(options, (uses, raw) -> collective.with(replica, uses.tensors(in), uses.written(out), n, raw));
         return null;

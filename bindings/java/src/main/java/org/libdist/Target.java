@@ -163,7 +163,7 @@ abstract class Target {
         if (t instanceof DistException) {
             DistException e = (DistException) t;
             int code = e.status().code();
-            return e.told() ? DistModule.fail_as_told(code, Texts.words(e.coreMessage()))
+            return e.told() ? DistModule.fail_as_told(code, Texts.words(e.marked()))
                             : DistModule.fail(code, text(t));
         }
         return DistModule.fail(Status.UNKNOWN.code(), text(t));
@@ -172,7 +172,7 @@ abstract class Target {
     private static byte[] text(Throwable t) {
         String text;
         try {
-            text = t instanceof DistException ? ((DistException) t).coreMessage() : t.toString();
+            text = t instanceof DistException ? ((DistException) t).marked() : t.toString();
         } catch (Throwable bad) { // its own toString() throws
             text = t.getClass().getName();
         }
@@ -218,7 +218,7 @@ abstract class Target {
      * report or that of others.
      */
     private static int rank(Throwable t, DistException report) {
-        boolean tellsOf = report.coreMessage().contains(Texts.of(text(t)));
+        boolean tellsOf = report.marked().contains(Texts.of(text(t)));
         if (isTold(t)) {
             return tellsOf && ((DistException) t).status() == report.status() ? 2 : 0;
         }

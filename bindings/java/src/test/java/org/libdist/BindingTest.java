@@ -57,7 +57,7 @@ public final class BindingTest {
         RpcTest.addTo(tap);
         ServersTest.addTo(tap);
         BadInputTest.addTo(tap);
-        WordsTest.addTo(tap);
+        NamesTest.addTo(tap);
         NullsTest.addTo(tap);
         FailureTest.addTo(tap);
         ExecutorTest.addTo(tap);

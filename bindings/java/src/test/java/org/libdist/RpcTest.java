@@ -183,7 +183,7 @@ final class RpcTest {
                 List.of(Status.UNKNOWN, "java.io.IOException: boom"), "overflows",
                 List.of(Status.UNKNOWN, "StackOverflowError"), "nowhere",
                 List.of(Status.NOT_FOUND, "the server has no method nowhere"), "close",
-                List.of(Status.FAILED_PRECONDITION, "RpcServer.close: this thread is in one of the server's methods"));
+                List.of(Status.FAILED_PRECONDITION, "RpcServer.close(): this thread is in one of the server's methods"));
         expected.forEach((method, how) -> {
             refused((Status) how.get(0), (String) how.get(1), () -> pair.client.call(method, pair.text("7")));
             try (RemoteValue remote = pair.client.begin(method, pair.text("7"))) {

@@ -64,7 +64,7 @@ final class ServersMisuseTest {
             expected.put("count", List.of(Status.NOT_FOUND, "no per-worker value \"counter\""));
             expected.put("new counter", List.of(Status.INVALID_ARGUMENT, "cannot be sent"));
             expected.put("close",
-                    List.of(Status.FAILED_PRECONDITION, "Server.close: this thread is in one of the server's closures"));
+                    List.of(Status.FAILED_PRECONDITION, "Server.close(): this thread is in one of the server's closures"));
             expected.forEach((name, how) -> {
                 Status status = (Status) how.get(0);
                 String words = (String) how.get(1);

@@ -308,7 +308,7 @@ final class ServersTest {
             refused(Status.UNKNOWN, "IllegalStateException: half done",
                     () -> coordinator.update("half done", List.of("w"), null));
             refused(Status.FAILED_PRECONDITION, "is over", () -> job.lent.get().set(0, 1));
-            refused(Status.FAILED_PRECONDITION, "Server.close: this thread is in one of the server's update functions",
+            refused(Status.FAILED_PRECONDITION, "Server.close(): this thread is in one of the server's update functions",
                     () -> coordinator.update("close", List.of("w"), null));
             refused(Status.NOT_FOUND, "no update function nowhere",
                     () -> coordinator.update("nowhere", List.of("w")));

@@ -15,8 +15,8 @@ import java.util.TreeSet;
 import org.libdist.internal.DistModule;
 import org.libdist.internal.DistModuleConstants;
 
-/** What libdist says of C's functions, constants and fields is said in Java's words. */
-final class WordsTest {
+/** Names of C in messages are Java's. */
+final class NamesTest {
     /** As ../exceptions.md says. */
     private static final Set<String> NOT_OFFERED = Set.of("dist_replica_attach", "dist_replica_detach",
             // What is behind a Request.
@@ -26,12 +26,23 @@ final class WordsTest {
     /** Each enum has these as methods of its own: tfName(), fromName(). */
     private static final Set<String> OF_EACH_ENUM = Set.of("dist_enum_name", "dist_enum_from_name");
 
-    private WordsTest() {}
+    private NamesTest() {}
 
     static void addTo(Tap tap) {
-        tap.add("every function of C's has its method in messages", WordsTest::functions);
-        tap.add("every constant of C's has its enum in messages", WordsTest::constants);
-        tap.add("messages in Java's words", WordsTest::messages);
+        tap.add("every function of C's has its method in messages", NamesTest::functions);
+        tap.add("every constant of C's has its enum in messages", NamesTest::constants);
+        tap.add("messages in Java's words", NamesTest::messages);
+    }
+
+    /** The text in Java's words; backquotes are around names of C. */
+    private static String ownWords(String text) {
+        StringBuilder marked = new StringBuilder();
+        boolean inName = false;
+        for (char each : text.toCharArray()) {
+            marked.append(each != '`' ? each : inName ? '\u000F' : '\u000E');
+            inName ^= each == '`';
+        }
+        return Texts.of(DistModule.own_words(Texts.words(marked.toString())));
     }
 
     private static boolean exists(String word) throws ReflectiveOperationException {
@@ -51,7 +62,7 @@ final class WordsTest {
             if (!name.startsWith("dist_") || NOT_OFFERED.contains(name) || OF_EACH_ENUM.contains(name)) {
                 continue;
             }
-            String word = Words.function(name.substring("dist_".length()));
+            String word = ownWords("`" + name + "()`").replaceAll("\\(\\)$", "");
             try {
                 if (!exists(word)) {
                     wrong.add(name + ": " + word);
@@ -69,7 +80,7 @@ final class WordsTest {
             if (field.getName().matches("(?!DIST_).*|DIST_(ENUM|MAX|VERSION|PRIORITY)_.*|DIST_VERSION|DIST_NO_TIMEOUT|DIST_TASK_UNSET|DIST_NUMERICS_DEFAULT|DIST_PARTITIONER_.*")) { // numbers, no choices
                 continue;
             }
-            String word = Words.of(field.getName());
+            String word = ownWords("`" + field.getName() + "`");
             String[] parts = word.split("\\.");
             try {
                 Class<?> type = Class.forName("org.libdist." + parts[0]);
@@ -87,20 +98,19 @@ final class WordsTest {
 
     private static void messages() {
         String[][] pairs = {
-                {"dist_barrier(): replica 2 is not running", "Replica.barrier(): replica 2 is not running"},
-                {"num_replicas is -1: use 1 to 256", "numReplicas is -1: use 1 to 256"},
-                {"dist_run_options.timeout_ns is negative", "RunOptions.timeout is negative"},
-                {"give DIST_THREADS_CALLER, LIBRARY or HOST", "give ReplicaThreads.CALLER, LIBRARY or HOST"},
-                {"op is DIST_REDUCE_USER, but options->reduce_fn is NULL",
+                {"`dist_barrier()`: replica 2 is not running", "Replica.barrier(): replica 2 is not running"},
+                {"`dist_run_options.timeout_ns` is negative", "RunOptions.timeout is negative"},
+                {"`op` is `DIST_REDUCE_USER`, but `options->reduce_fn` is `NULL`",
                         "op is ReduceOp.USER, but options.reducer is null"},
-                {"use DIST_F32 or another DIST_... type", "use DType.F32 or another DType type"},
-                {"dist_strategy_destroy(): groups are left; destroy them first, or \"destroy it first\"",
-                        "Strategy.close(): groups are left; close them first, or \"destroy it first\""},
-                {"all_reduce #1 (tag \"num_replicas NULL\"): variable \"timeout_ns\" of my_model is NULL",
+                {"`options->cpu->num_cpus` is -1", "options.cpus is -1"},
+                {"use `DIST_F32` or another `DIST_...` type", "use DType.F32 or another DType type"},
+                {"`dist_strategy_destroy()`: groups are left; `destroy` them first",
+                        "Strategy.close(): groups are left; close them first"},
+                {"all_reduce #1 (tag \"num_replicas NULL\"): variable \"timeout_ns\" of my_model is `NULL`",
                         "all_reduce #1 (tag \"num_replicas NULL\"): variable \"timeout_ns\" of my_model is null"},
         };
         for (String[] pair : pairs) {
-            equal(pair[1], Words.of(pair[0]));
+            equal(pair[1], ownWords(pair[0]));
         }
     }
 }
