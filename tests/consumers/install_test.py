@@ -75,6 +75,15 @@ def shared(scratch: Path, prefix: Path) -> None:
     for program in (scratch / "c", scratch / "cpp"):
         run(program, LD_LIBRARY_PATH=str(pc.parents[1]))
         assert "libdist.so.1" in needed(program), "the shared library is not the one that was linked"
+    programs(prefix)
+
+
+def programs(prefix: Path) -> None:
+    """The installed programs find the library of their own prefix."""
+    info = json.loads(run(prefix / "bin/dist-info", "--json"))
+    assert Path(info["library"]).resolve().is_relative_to(prefix.resolve()), info["library"]
+    for module in info["modules"]:
+        assert not module["file"] or Path(module["file"]).resolve().is_relative_to(prefix.resolve()), module
 
 
 def opening_program(scratch: Path, prefix: Path, flags: list[str]) -> None:
