@@ -79,11 +79,15 @@ def shared(scratch: Path, prefix: Path) -> None:
 
 
 def programs(prefix: Path) -> None:
-    """The installed programs find the library of their own prefix."""
+    """The installed programs find the library of their own prefix, and each has a manual page."""
     info = json.loads(run(prefix / "bin/dist-info", "--json"))
     assert Path(info["library"]).resolve().is_relative_to(prefix.resolve()), info["library"]
     for module in info["modules"]:
         assert not module["file"] or Path(module["file"]).resolve().is_relative_to(prefix.resolve()), module
+    for name in ("dist-launch", "dist-info"):
+        page = next(prefix.rglob(f"man1/{name}.1")).read_text(encoding="utf-8").replace("\\-", "-")
+        for line in run(prefix / "bin" / name, "--help").splitlines()[1:]:
+            assert line.strip() in page, f"{name}.1 does not have: {line}"
 
 
 def opening_program(scratch: Path, prefix: Path, flags: list[str]) -> None:
