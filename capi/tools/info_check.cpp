@@ -138,10 +138,17 @@ class Check {
       return false;
     }
     const std::string name(settings_.link_module);
-    options_.without_transport = name == "openmpi" || name == "mpich";
-    if (options_.without_transport)
+    needs_mpirun_ = name == "openmpi" || name == "mpich";
+    options_.without_transport = needs_mpirun_;
+    if (needs_mpirun_ && !has_module(name)) {
+      problem("settings",
+              "DIST_TRANSPORT is " + name + ", but libdist-" + name +
+                  ".so is neither beside libdist-grpc.so nor in DIST_MODULE_FOLDER. Build libdist with "
+                  "-Dmpi=enabled, or set DIST_TRANSPORT to auto.");
+    } else if (needs_mpirun_) {
       note("settings",
            "DIST_TRANSPORT=" + name + " is not tried, because only processes that mpirun starts can use it");
+    }
     const bool none = settings_.transport == DIST_TRANSPORT_NONE;
     if (none && cluster_.num_tasks > 1) {
       problem("settings", "DIST_TRANSPORT is none, but the cluster has " +
@@ -155,6 +162,11 @@ class Check {
     }
     ok("settings", "libdist accepts the variables that are set: " + environment());
     return true;
+  }
+
+  bool has_module(const std::string& name) const {
+    return std::any_of(report_.modules.begin(), report_.modules.end(),
+                       [&](const Available& each) { return each.name == name && each.is_available; });
   }
 
   std::string environment() const {
@@ -288,7 +300,7 @@ class Check {
     }
     if (end_of("limits") > 0) return;
     if (const Limit* const locked = report_.limit("MEMLOCK");
-        !settings_.link_module.empty() && locked != nullptr && locked->most) {
+        needs_mpirun_ && locked != nullptr && locked->most) {
       return note("limits", "RLIMIT_MEMLOCK is " + std::to_string(*locked->most) +
                                 " bytes. Network adapters that " + std::string(settings_.link_module) +
                                 " uses may need more: ulimit -l unlimited");
@@ -351,6 +363,7 @@ class Check {
   Memory& memory_;
   JobSettings settings_;
   TrialOptions options_;
+  bool needs_mpirun_ = false;                        // the transport
   std::vector<const ClusterTask*> addressed_;        // tasks with valid addresses
   std::map<std::string, const ClusterTask*> hosts_;  // names, with the first task of each
   std::map<std::string, HostAddresses> answers_;

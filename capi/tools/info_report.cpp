@@ -9,12 +9,13 @@
 #include <sys/timex.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <set>
+#include <sstream>
 
 #include "capi/tools/info_text.hpp"
 #include "core/base/os/affinity.hpp"
@@ -70,24 +71,35 @@ Available ask_feature(const char* name, const char* without) {
   return feature;
 }
 
-// The link modules beside that of gRPC, which DIST_TRANSPORT can name. They are loaded only by a job that uses them.
-void add_link_modules(const std::string& grpc_file, std::vector<Available>* out) {
+// Adds the names and files of the modules in a folder.
+void list_modules(const std::string& folder, std::map<std::string, std::string>* out) {
   constexpr std::size_t kMost = 64;
-  const std::string folder = grpc_file.substr(0, grpc_file.rfind('/'));
-  std::set<std::string> names;
-  if (DIR* const listing = opendir(folder.c_str()); listing != nullptr) {
-    while (const dirent* const entry = readdir(listing)) {
-      std::string name = entry->d_name;
-      if (!name.starts_with("libdist-") || !name.ends_with(".so") || name.size() < sizeof "libdist-.so")
-        continue;
-      name = name.substr(8, name.size() - 11);
-      if (name != "grpc" && name != "gloo" && is_link_module_name(name.c_str()) && names.size() < kMost)
-        names.insert(std::move(name));
-    }
-    closedir(listing);
+  constexpr std::string_view kBegin = "libdist-";
+  constexpr std::string_view kEnd = ".so";
+  DIR* const listing = opendir(folder.c_str());
+  if (listing == nullptr) return;
+  while (const dirent* const entry = readdir(listing)) {
+    const std::string file = entry->d_name;
+    if (!file.starts_with(kBegin) || !file.ends_with(kEnd) || file.size() < kBegin.size() + kEnd.size())
+      continue;
+    std::string name = file.substr(kBegin.size(), file.size() - kBegin.size() - kEnd.size());
+    if (name != "grpc" && name != "gloo" && is_link_module_name(name.c_str()) && out->size() < kMost)
+      out->emplace(std::move(name), folder + "/" + file);
   }
-  for (const std::string& name : names)
-    out->push_back({name, true, one_line(folder + "/" + file_name_of(name)), ""});
+  closedir(listing);
+}
+
+// The link modules beside that of gRPC and in DIST_MODULE_FOLDER, which DIST_TRANSPORT can name. They are loaded only
+// by a job that uses them.
+void add_link_modules(const std::string& grpc_file, std::vector<Available>* out) {
+  constexpr std::size_t kMostFolders = 64;
+  std::map<std::string, std::string> found;
+  list_modules(grpc_file.substr(0, grpc_file.rfind('/')), &found);
+  std::istringstream folders(getenv("DIST_MODULE_FOLDER") != nullptr ? getenv("DIST_MODULE_FOLDER") : "");
+  std::string folder;
+  for (std::size_t i = 0; i < kMostFolders && std::getline(folders, folder, ':'); ++i)
+    list_modules(folder, &found);
+  for (const auto& [name, file] : found) out->push_back({name, true, one_line(file), ""});
 }
 
 void find_modules(Report* out) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What dist-info prints without --check: the library, its modules, and the machine as the library sees it.
+// The report that dist-info prints without --check: the library, its modules, and the machine as the library sees it.
 #pragma once
 
 #include <rapidjson/stringbuffer.h>
@@ -58,7 +58,7 @@ struct Report {
   Clock clock;
   std::vector<Limit> limits;
   Cluster cluster;
-  std::vector<std::string> environment;  // the names of libdist's variables that are set
+  std::vector<std::string> environment;  // the names of the DIST_ variables that are set, and TF_CONFIG
 
   const Limit* limit(const char* name) const;
 };

@@ -275,6 +275,29 @@ void limits(void**) {
                "DIST_REPLICAS is 100000, but this process can");
 }
 
+void link_modules(void**) {
+  char made[] = "/tmp/dist-info-XXXXXX";
+  assert_non_null(mkdtemp(made));
+  const std::string file = std::string(made) + "/libdist-mine.so";
+  close(open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  close(open((std::string(made) + "/libdist-\033[2J.so").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  Launch plain({"--json"});
+  plain.ends(0);
+  rapidjson::Document json;
+  assert_json(plain.all_out, &json);
+  std::string grpc = json["modules"][0]["file"].GetString();
+  const std::string folders = grpc.substr(0, grpc.rfind('/')) + ":" + made;
+  Launch info({}, {.environment = {{"DIST_MODULE_FOLDER", folders}}});
+  info.ends(0);
+  assert_printable(info.all_out);
+  assert_text(line_with(info.all_out, "module mine:"), "module mine:        " + file);
+  assert_words(line_with(info.all_out, "transports:"), ", mine");
+  // The file is empty.
+  finds({{"DIST_MODULE_FOLDER", folders}, {"DIST_TRANSPORT", "mine"}}, "settings: ");
+  for (const std::string& each : {file, std::string(made) + "/libdist-\033[2J.so"}) unlink(each.c_str());
+  rmdir(made);
+}
+
 // ---- The trial ----
 
 void works(void**) {
@@ -438,16 +461,29 @@ int main(int argc, char** argv) {
   launcher_path = argv[1];
   dist_launch_path = argv[2];
   readme_path = argv[3];
+  constexpr std::size_t kWithoutGrpc = 8;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(arguments),       cmocka_unit_test(help_and_version), cmocka_unit_test(report),
-      cmocka_unit_test(missing_modules), cmocka_unit_test(affinity),         cmocka_unit_test(json),
-      cmocka_unit_test(without_modules), cmocka_unit_test(trial_processes),
-#ifdef LIBDIST_HAS_GRPC
-      cmocka_unit_test(clusters),        cmocka_unit_test(settings),         cmocka_unit_test(names),
-      cmocka_unit_test(ports),           cmocka_unit_test(security),         cmocka_unit_test(limits),
-      cmocka_unit_test(works),           cmocka_unit_test(works_as_tasks),   cmocka_unit_test(certificates),
+      cmocka_unit_test(arguments),
+      cmocka_unit_test(help_and_version),
+      cmocka_unit_test(report),
+      cmocka_unit_test(missing_modules),
+      cmocka_unit_test(affinity),
+      cmocka_unit_test(json),
+      cmocka_unit_test(without_modules),
+      cmocka_unit_test(trial_processes),
+      // The following ones need workers that are processes.
+      cmocka_unit_test(clusters),
+      cmocka_unit_test(settings),
+      cmocka_unit_test(names),
+      cmocka_unit_test(ports),
+      cmocka_unit_test(security),
+      cmocka_unit_test(limits),
+      cmocka_unit_test(link_modules),
+      cmocka_unit_test(works),
+      cmocka_unit_test(works_as_tasks),
+      cmocka_unit_test(certificates),
       cmocka_unit_test(hostile),
-#endif
   };
-  return cmocka_run_group_tests(tests, nullptr, nullptr);
+  constexpr std::size_t kAll = sizeof tests / sizeof *tests;
+  return _cmocka_run_group_tests("tests", tests, LIBDIST_HAS_GRPC ? kAll : kWithoutGrpc, nullptr, nullptr);
 }
