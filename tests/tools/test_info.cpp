@@ -340,6 +340,30 @@ void without_modules(void**) {
                "libdist-grpc.so was not found at /no/such/folder");
 }
 
+bool has_ended(pid_t pid) {
+  siginfo_t end = {};
+  return waitid(P_PID, static_cast<id_t>(pid), &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid != 0;
+}
+
+// A process that is stopped does not keep dist-info from ending.
+void stopped_processes(void**) {
+  Launch info({"--check"});
+  const std::string pid = std::to_string(info.pid);
+  pid_t stopped = 0;
+  while (stopped == 0) {
+    const std::string child = text_of_file("/proc/" + pid + "/task/" + pid + "/children");
+    if (has_ended(info.pid)) skip_because("the processes ended before they could be stopped");
+    const std::string words =
+        child.empty() ? "" : text_of_file("/proc/" + std::to_string(std::stoi(child)) + "/cmdline");
+    if (words.find("--trial-process") == std::string::npos) continue;
+    stopped = std::stoi(child);
+    kill(stopped, SIGSTOP);
+  }
+  info.ends(1);
+  assert_words(info.all_out, "it has not ended within 30 s");
+  until_gone(stopped);
+}
+
 // ---- TLS ----
 
 std::string folder;
@@ -481,6 +505,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(link_modules),
       cmocka_unit_test(works),
       cmocka_unit_test(works_as_tasks),
+      cmocka_unit_test(stopped_processes),
       cmocka_unit_test(certificates),
       cmocka_unit_test(hostile),
   };
