@@ -72,19 +72,20 @@ Available ask_feature(const char* name, const char* without) {
 }
 
 // Adds the names and files of the modules in a folder.
-void list_modules(const std::string& folder, std::map<std::string, std::string>* out) {
+void list_modules(std::string folder, std::map<std::string, std::string>* out) {
   constexpr std::size_t kMost = 64;
   constexpr std::string_view kBegin = "libdist-";
   constexpr std::string_view kEnd = ".so";
   DIR* const listing = opendir(folder.c_str());
   if (listing == nullptr) return;
+  folder += '/';
   while (const dirent* const entry = readdir(listing)) {
     const std::string file = entry->d_name;
     if (!file.starts_with(kBegin) || !file.ends_with(kEnd) || file.size() < kBegin.size() + kEnd.size())
       continue;
     std::string name = file.substr(kBegin.size(), file.size() - kBegin.size() - kEnd.size());
     if (name != "grpc" && name != "gloo" && is_link_module_name(name.c_str()) && out->size() < kMost)
-      out->emplace(std::move(name), folder + "/" + file);
+      out->emplace(std::move(name), folder + file);
   }
   closedir(listing);
 }
@@ -95,7 +96,8 @@ void add_link_modules(const std::string& grpc_file, std::vector<Available>* out)
   constexpr std::size_t kMostFolders = 64;
   std::map<std::string, std::string> found;
   list_modules(grpc_file.substr(0, grpc_file.rfind('/')), &found);
-  std::istringstream folders(getenv("DIST_MODULE_FOLDER") != nullptr ? getenv("DIST_MODULE_FOLDER") : "");
+  const char* const others = getenv("DIST_MODULE_FOLDER");
+  std::istringstream folders(others != nullptr ? others : "");
   std::string folder;
   for (std::size_t i = 0; i < kMostFolders && std::getline(folders, folder, ':'); ++i)
     list_modules(folder, &found);

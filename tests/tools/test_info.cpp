@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <cstring>
+#include <initializer_list>
 #include <set>
 
 #include "tests/tools/launch_support.hpp"
@@ -36,6 +37,17 @@ void assert_json(const std::string& text, rapidjson::Document* out) {
   out->Parse<rapidjson::kParseValidateEncodingFlag | rapidjson::kParseStopWhenDoneFlag>(text.c_str());
   if (out->HasParseError()) fail_msg("no JSON: '%s'", text.c_str());
   assert_true(out->IsObject());
+}
+
+// The member of a member, by their names.
+const rapidjson::Value& at(const rapidjson::Value& value, std::initializer_list<const char*> keys) {
+  const rapidjson::Value* found = &value;
+  for (const char* const key : keys) {
+    const auto member = found->FindMember(key);
+    if (member == found->MemberEnd()) fail_msg("no key '%s'", key);
+    found = &member->value;
+  }
+  return *found;
 }
 
 // ---- Arguments ----
@@ -120,10 +132,10 @@ void affinity(void**) {
   assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
   rapidjson::Document json;
   assert_json(info.all_out, &json);
-  assert_int_equal(json["cpus"]["allowed"].GetInt(), 1);
-  assert_int_equal(json["cpus"]["usable"].GetInt(), 1);
-  assert_string_equal(json["cpus"]["list"].GetString(), std::to_string(cpu).c_str());
-  assert_int_equal(json["cpus"]["cores"].GetInt(), 1);
+  assert_int_equal(at(json, {"cpus", "allowed"}).GetInt(), 1);
+  assert_int_equal(at(json, {"cpus", "usable"}).GetInt(), 1);
+  assert_string_equal(at(json, {"cpus", "list"}).GetString(), std::to_string(cpu).c_str());
+  assert_int_equal(at(json, {"cpus", "cores"}).GetInt(), 1);
 }
 
 void collect_keys(const rapidjson::Value& value, std::set<std::string>* keys) {
@@ -142,14 +154,14 @@ void json(void**) {
   info.ends(1);
   rapidjson::Document found;
   assert_json(info.all_out, &found);
-  assert_string_equal(found["version"].GetString(), LIBDIST_VERSION);
-  assert_string_equal(found["cluster"]["source"].GetString(), "TF_CONFIG");
-  assert_true(found["cluster"]["error"].IsString());
-  assert_true(found["cluster"]["self"].IsNull());
-  assert_false(found["check"]["ok"].GetBool());
-  const auto findings = found["check"]["findings"].GetArray();
-  assert_string_equal(findings[0]["subject"].GetString(), "cluster");
-  assert_string_equal(findings[0]["outcome"].GetString(), "problem");
+  assert_string_equal(at(found, {"version"}).GetString(), LIBDIST_VERSION);
+  assert_string_equal(at(found, {"cluster", "source"}).GetString(), "TF_CONFIG");
+  assert_true(at(found, {"cluster", "error"}).IsString());
+  assert_true(at(found, {"cluster", "self"}).IsNull());
+  assert_false(at(found, {"check", "ok"}).GetBool());
+  const auto findings = at(found, {"check", "findings"}).GetArray();
+  assert_string_equal(at(findings[0], {"subject"}).GetString(), "cluster");
+  assert_string_equal(at(findings[0], {"outcome"}).GetString(), "problem");
   // The README describes every key.
   std::set<std::string> keys;
   collect_keys(found, &keys);
@@ -285,7 +297,7 @@ void link_modules(void**) {
   plain.ends(0);
   rapidjson::Document json;
   assert_json(plain.all_out, &json);
-  std::string grpc = json["modules"][0]["file"].GetString();
+  std::string grpc = at(at(json, {"modules"})[0], {"file"}).GetString();
   const std::string folders = grpc.substr(0, grpc.rfind('/')) + ":" + made;
   Launch info({}, {.environment = {{"DIST_MODULE_FOLDER", folders}}});
   info.ends(0);
@@ -311,11 +323,11 @@ void works(void**) {
   by_grpc.ends(0);
   rapidjson::Document json;
   assert_json(by_grpc.all_out, &json);
-  assert_true(json["check"]["ok"].GetBool());
-  const auto& trial = json["check"]["trial"];
-  assert_string_equal(trial["transport"].GetString(), "grpc");
-  assert_true(trial["all_reduce_ns"].GetInt64() > 0);
-  assert_true(trial["total_ns"].GetInt64() > trial["all_reduce_ns"].GetInt64());
+  assert_true(at(json, {"check", "ok"}).GetBool());
+  const auto& trial = at(json, {"check", "trial"});
+  assert_string_equal(at(trial, {"transport"}).GetString(), "grpc");
+  assert_true(at(trial, {"all_reduce_ns"}).GetInt64() > 0);
+  assert_true(at(trial, {"total_ns"}).GetInt64() > at(trial, {"all_reduce_ns"}).GetInt64());
   std::set<std::string> keys;
   collect_keys(json, &keys);
   const std::string readme = text_of_file(readme_path);
@@ -349,9 +361,10 @@ bool has_ended(pid_t pid) {
 void stopped_processes(void**) {
   Launch info({"--check"});
   const std::string pid = std::to_string(info.pid);
+  const std::string children = "/proc/" + pid + "/task/" + pid + "/children";
   pid_t stopped = 0;
   while (stopped == 0) {
-    const std::string child = text_of_file("/proc/" + pid + "/task/" + pid + "/children");
+    const std::string child = text_of_file(children);
     if (has_ended(info.pid)) skip_because("the processes ended before they could be stopped");
     const std::string words =
         child.empty() ? "" : text_of_file("/proc/" + std::to_string(std::stoi(child)) + "/cmdline");
@@ -458,12 +471,12 @@ void hostile(void**) {
     assert_text(info.all_err, "");
     rapidjson::Document json;
     assert_json(info.all_out, &json);
-    for (const auto& finding : json["check"]["findings"].GetArray()) {
-      for (const char c : std::string(finding["text"].GetString()))
+    for (const auto& finding : at(json, {"check", "findings"}).GetArray()) {
+      for (const char c : std::string(at(finding, {"text"}).GetString()))
         assert_true(static_cast<unsigned char>(c) >= ' ' && c != 127);
-      assert_in_range(std::strlen(finding["text"].GetString()), 1, 4096);
+      assert_in_range(std::strlen(at(finding, {"text"}).GetString()), 1, 4096);
     }
-    assert_in_range(json["check"]["findings"].Size(), 1, 40);
+    assert_in_range(at(json, {"check", "findings"}).Size(), 1, 40);
   }
 }
 
