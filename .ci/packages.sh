@@ -42,6 +42,7 @@ fuzz    libclang-rt-dev      clang:fuzzer     libFuzzer and the sanitizers of cl
 tsan    cmake                cmd:cmake        builds oneTBB
 tsan    dpkg-dev             cmd:dpkg-source  unpacks the source of oneTBB
 docs    doxygen              cmd:doxygen      reference of the headers
+docs    python3-venv         py:ensurepip     for the Python packages of the documentation site
 '
 
 is_there() { # cmd:NAME, pc:PKG-CONFIG-MODULE, h:HEADER, py:MODULE or clang:RUNTIME

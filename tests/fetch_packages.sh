@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# fetch_packages.sh VENV: creates a virtual environment with the packages of requirements.txt.
+# fetch_packages.sh VENV [LIST]: creates a virtual environment with the packages of LIST (requirements.txt).
 set -eu
-list=$(dirname -- "$0")/requirements.txt
+list=${2:-$(dirname -- "$0")/requirements.txt}
 venv=$1
 ! cmp -s "$list" "$venv/complete" || exit 0
 python=/usr/bin/python3 # Debian's, which finds Debian's Python packages

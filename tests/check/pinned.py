@@ -28,10 +28,14 @@ SCRIPTS = (
     "bindings/go-toolchain/fetch.sh",
     "bindings/go/distprom/test.sh",
     "bindings/java/fetch_jars.sh",
+    "examples/guide/site/build.sh",
     "tests/bench/commands.sh",
     "tests/fetch_packages.sh",
     "tests/instrumented_tbb.sh",
 )
+
+# Lists of packages that pip installs.
+REQUIREMENTS = ("tests/requirements.txt", "examples/guide/site/requirements.txt")
 
 
 def go_faults(root: Path) -> list[str]:
@@ -49,12 +53,12 @@ def go_faults(root: Path) -> list[str]:
 
 
 def pip_faults(root: Path) -> list[str]:
-    text = (root / "tests/requirements.txt").read_text().replace("\\\n", " ")
+    text = "".join((root / name).read_text() for name in REQUIREMENTS).replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return [
         f"not pinned and verified: {line}"
         for line in lines
-        if not re.fullmatch(r"[\w-]+==[\d.]+( ; [^-]*)?(\s+--hash=sha256:[0-9a-f]{64})+", line.strip())
+        if not re.fullmatch(r"[\w-]+==\d[\w.]*( ; [^-]*)?(\s+--hash=sha256:[0-9a-f]{64})+", line.strip())
     ]
 
 

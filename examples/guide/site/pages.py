@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The navigation of the site: each section's title, and its pages in order.
+
+A page is the path of a Markdown file from the root of the tree. A pattern stands for all files that it matches. A name
+that begins with "reference/" is a page that the build generates.
+"""
+
+HOME = "README.md"
+
+NAVIGATION = (
+    (
+        "Guide",
+        (
+            "examples/guide/README.md",
+            "examples/guide/building.md",
+            "examples/guide/processes.md",
+            "examples/guide/parameter-servers.md",
+            "examples/guide/platforms.md",
+            "examples/guide/performance.md",
+            "examples/guide/commands.md",
+        ),
+    ),
+    (
+        "Languages",
+        (
+            "bindings/go/README.md",
+            "bindings/java/README.md",
+            "bindings/python/README.md",
+            "bindings/python/TF.md",
+            "include/dist/TF_DISTRIBUTE.md",
+        ),
+    ),
+    (
+        "Reference",
+        (
+            "reference/c/index",
+            "capi/tools/README.md",
+        ),
+    ),
+    (
+        "Examples",
+        (
+            "examples/README.md",
+            "examples/digits/README.md",
+            "examples/inference_host/README.md",
+            "examples/tensor_parallel/README.md",
+            "examples/link_module/README.md",
+            "examples/data/README.md",
+        ),
+    ),
+    (
+        "Project",
+        (
+            "CHANGELOG.md",
+            "CONTRIBUTING.md",
+        ),
+    ),
+    (
+        "Internals",
+        (
+            "ARCHITECTURE.md",
+            "capi/README.md",
+            "core/**/README.md",
+            "bindings/README.md",
+            "bindings/exceptions.md",
+            "tests/**/*.md",
+        ),
+    ),
+)
