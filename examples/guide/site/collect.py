@@ -11,7 +11,7 @@ The pages are plain Markdown. Two comments have a meaning here, and are invisibl
     <!-- code -->           the link in the next line is replaced by the contents of the file
 
 A link to a page leads to that page of the site, one to a C header to its reference, and one to another file of the tree
-to a copy of it.
+to a copy of it. The name of a C function in code, such as `dist_run()`, links to its reference.
 """
 
 import argparse
@@ -28,6 +28,7 @@ FENCE = re.compile(r"^ *(`{3,}|~{3,})")
 CODE_SPAN = re.compile(r"(`+)(?!`)(?:(?!\n\n).)*?(?<!`)\1(?!`)", re.DOTALL)
 LINK = re.compile(r"(!?)(\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)\)")
 DEFINITION = re.compile(r"^(\[[^\]]+\]: +)(\S+)$", re.MULTILINE)
+FUNCTION = re.compile(r"`dist_\w+\(\)`")
 INCLUDED = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)\s*")
 TAB = re.compile(r"\*\*([^*]+)\*\*\s*")
 IMAGES = {".svg", ".png"}
@@ -58,6 +59,7 @@ class Site:
     def __init__(self):
         self.faults, self.external, self.sections = [], {}, []
         self.images, self.sources = {}, set()
+        self.names = c_reference.Links(c_reference.api.parse(c_reference.api.HEADERS))
         for title, patterns in pages.NAVIGATION:
             listed = []
             for pattern in patterns:
@@ -101,7 +103,7 @@ class Site:
 
     def links(self, path, number, text):
         """Lines outside of code blocks, the last of which has this number."""
-        spans, number = [], number - text.count("\n")
+        spans, in_links, number = [], set(), number - text.count("\n")
 
         def hide(span):  # code inside the text of a link must not hide the link
             spans.append(span[0])
@@ -110,10 +112,21 @@ class Site:
         def target(match, link, image=False):
             return self.target(path, number + match.string.count("\n", 0, match.start()), link, image)
 
+        def link(match):
+            in_links.update(re.findall(r"\0(\d+)\0", match[2]))
+            return f"{match[1]}{match[2]}({target(match, match[3], bool(match[1]))})"
+
+        def show(match):
+            span = spans[int(match[1])]
+            heading = match.string[match.string.rfind("\n", 0, match.start()) + 1 :].startswith("#")
+            if not heading and match[1] not in in_links and FUNCTION.fullmatch(span):
+                span = self.names.inline(span)
+            return span + match[2][span.count("\n") :]
+
         text = CODE_SPAN.sub(hide, text)
         text = DEFINITION.sub(lambda m: m[1] + target(m, m[2]), text)
-        text = LINK.sub(lambda m: f"{m[1]}{m[2]}({target(m, m[3], bool(m[1]))})", text)
-        return re.sub(r"\0(\d+)\0\n*", lambda m: spans[int(m[1])] + m[0].split("\0")[2][spans[int(m[1])].count("\n") :], text)
+        text = LINK.sub(link, text)
+        return re.sub(r"\0(\d+)\0(\n*)", show, text)
 
     # ---- Pages ----
 
@@ -125,9 +138,11 @@ class Site:
             self.fault(path, number, "<!-- code --> needs a link to a file in the next line")
             return []
         text = file.read_text(encoding="utf-8").rstrip("\n").split("\n")
-        shown = [line for i, line in enumerate(text) if i > 1 or "SPDX-License-Identifier" not in line]
-        while shown and shown[0] in ("", "//"):
-            shown.pop(0)
+        shown = text[1:] if "SPDX-License-Identifier" in text[0] else text
+        while shown[0] in ("", "//", " *"):
+            shown = shown[1:]
+        if shown[0].startswith(" * "):  # the license was the first line of a longer comment
+            shown = ["/*" + shown[0][2:], *shown[1:]]
         return [f"````````{{code-block}} {LANGUAGES[file.suffix]}", f":caption: {file.name}", "", *shown, "````````"]
 
     def page(self, path):

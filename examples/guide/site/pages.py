@@ -9,12 +9,24 @@ HOME = "README.md"
 
 NAVIGATION = (
     (
+        "Get started",
+        (
+            "examples/guide/install.md",
+            "examples/guide/first-program.md",
+            "examples/guide/two-processes.md",
+            "examples/guide/serve.md",
+        ),
+    ),
+    (
         "Guide",
         (
             "examples/guide/README.md",
+            "examples/guide/concepts.md",
+            "examples/guide/errors.md",
             "examples/guide/building.md",
             "examples/guide/processes.md",
             "examples/guide/parameter-servers.md",
+            "examples/guide/environment.md",
             "examples/guide/platforms.md",
             "examples/guide/performance.md",
             "examples/guide/commands.md",
