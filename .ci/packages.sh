@@ -42,6 +42,10 @@ fuzz    libclang-rt-dev      clang:fuzzer     libFuzzer and the sanitizers of cl
 tsan    cmake                cmd:cmake        builds oneTBB
 tsan    dpkg-dev             cmd:dpkg-source  unpacks the source of oneTBB
 docs    doxygen              cmd:doxygen      reference of the headers
+docs    golang-go            cmd:go           reference of the Go package
+docs    default-jdk-headless cmd:javac        reference of the Java package
+docs    swig                 cmd:swig         classes that the Java package uses
+docs    python3-numpy        py:numpy         reference of the Python package
 docs    python3-venv         py:ensurepip     for the Python packages of the documentation site
 '
 

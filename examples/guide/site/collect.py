@@ -203,6 +203,7 @@ class Site:
         made = {document(path): self.page(path) for path in sorted(self.paths)}
         made[document(pages.HOME)] += self.trees()
         made |= {f"reference/c/{name}": text for name, text in c_reference.pages().items()}
+        made |= pages.REFERENCES
         done = set()
         while missing := self.sources - done:
             for path in sorted(missing):

@@ -3,6 +3,7 @@
 
 # pylint: disable=invalid-name,redefined-builtin
 import re
+import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -30,3 +31,19 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
 highlight_language = "text"
+
+# ---- Python ----
+
+sys.path.insert(0, str(HERE))
+import python_reference  # noqa: E402
+
+python_reference.prepare()
+extensions.append("sphinx.ext.autodoc")
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+# Annotations name types of other packages and type variables.
+nitpick_ignore_regex = [("py:.*", ".*")]
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", python_reference.read_docstring)

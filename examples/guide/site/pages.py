@@ -2,7 +2,7 @@
 """The navigation of the site: each section's title, and its pages in order.
 
 A page is the path of a Markdown file from the root of the tree. A pattern stands for all files that it matches. A name
-that begins with "reference/" is a page that the build generates.
+that begins with "reference/" is a page that the build generates; REFERENCES has those that are short.
 """
 
 HOME = "README.md"
@@ -46,6 +46,10 @@ NAVIGATION = (
         "Reference",
         (
             "reference/c/index",
+            "reference/cpp",
+            "reference/go",
+            "reference/java",
+            "reference/python",
             "capi/tools/README.md",
         ),
     ),
@@ -79,3 +83,24 @@ NAVIGATION = (
         ),
     ),
 )
+
+REFERENCES = {
+    "reference/cpp": """# C++ reference
+
+C++ programs include `<dist/dist.hpp>`, which is built on the C API. <a href="../doxygen/annotated.html">Doxygen's pages</a>
+list its classes, and <a href="../doxygen/files.html">the headers</a> with their functions.
+""",
+    "reference/java": """# Java reference
+
+The classes are in the package `org.libdist`. <a href="../java/index.html">Javadoc's pages</a> describe them.
+""",
+    "reference/python": """# Python reference
+
+```{eval-rst}
+.. automodule:: libdist
+   :members:
+   :imported-members:
+   :undoc-members:
+```
+""",
+}
