@@ -18,7 +18,7 @@ OTHERS = {"MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", "MPI_THREAD_SINGLE"}
 
 
 def listed(page):
-    """The names in the first column of the page's tables."""
+    """Returns the names in the first column of the tables on a page."""
     rows = re.findall(r"^\| (`[^|]*) \|", page.read_text(encoding="utf-8"), re.MULTILINE)
     return [name for row in rows for name in re.findall(r"`([A-Z0-9_]+)`", row)]
 

@@ -4,7 +4,7 @@
 
 usage: test_guide.py MODULES LAUNCH HELLO SERVE WORKER
 
-MODULES is the folder of libdist's modules and LAUNCH is dist-launch. Each of the others is a command line, as one text.
+MODULES is the folder with the modules of libdist, and LAUNCH is dist-launch. Each of the others is a command line, as one text.
 """
 
 import os

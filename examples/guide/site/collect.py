@@ -74,7 +74,7 @@ class Site:
     # ---- Links ----
 
     def target(self, path, number, link, image):
-        """What a link of the page `path` becomes."""
+        """Returns the destination of a link in the site, for a page at `path`."""
         if re.match(r"[a-z]+:", link):
             self.external.setdefault(link, f"{path}:{number}")
             return link

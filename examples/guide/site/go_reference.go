@@ -59,7 +59,7 @@ func (p *page) write() {
 	}
 }
 
-// values writes constants or variables; a title only if there are any.
+// values writes constants or variables, below a title if the list is not empty.
 func (p *page) values(title string, values []*doc.Value) {
 	if len(values) > 0 && title != "" {
 		fmt.Fprintf(&p.out, "## %s\n\n", title)
