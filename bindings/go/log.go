@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// LogTo returns a function for [Options.Log] that passes libdist's log lines to a logger. The records have no
+// LogTo returns a function for the Log of [Options] that passes libdist's log lines to a logger. The records have no
 // source position, because they come from C++ code. The logger's handler is called on any thread and must not
 // call libdist.
 func LogTo(logger *slog.Logger) func(level LogLevel, message string) {
