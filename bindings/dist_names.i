@@ -508,17 +508,12 @@ static std::string in_tables(const std::string &name) {
   return found.empty() ? in_table(dist_swig_enum_names, name) : found;
 }
 
-/* The words of a name as the language writes them: "clip_norm" is ClipNorm, clipNorm or clip_norm. */
-static std::string cased(const std::string &name, bool upper) {
-  if (DIST_SWIG_COLUMN == 3) return name;
+/* Writes the words of a name together: "clip_norm" is ClipNorm or clipNorm. */
+static std::string camel(const std::string &name, bool upper) {
   std::string text;
   for (const char each : name) {
-    if (each == '_') {
-      upper = true;
-      continue;
-    }
-    text += upper ? (char)std::toupper((unsigned char)each) : each;
-    upper = false;
+    if (each != '_') text += upper ? (char)std::toupper((unsigned char)each) : each;
+    upper = each == '_';
   }
   return text;
 }
@@ -531,17 +526,10 @@ static std::string function_name(const std::string &name) {
 /* An options type: "dist_run_options" is RunOptions. */
 static std::string type_name(const std::string &name) {
   const std::string found = in_tables(name);
-  if (!found.empty()) return found;
-  std::string text;
-  bool upper = true;
-  for (const char each : name.substr(std::strlen("dist_"))) {
-    if (each != '_') text += upper ? (char)std::toupper((unsigned char)each) : each;
-    upper = each == '_';
-  }
-  return text;
+  return found.empty() ? camel(name.substr(std::strlen("dist_")), true) : found;
 }
 
-/* A parameter or field, of Go's capital letter if it is a field; "timeout_ns" is a timeout in all languages. */
+/* The name of a parameter or field. Fields begin with a capital letter in Go. No language has the unit in "timeout_ns". */
 static std::string field_name(const std::string &given, bool is_field) {
   const size_t end = given.find('[');
   std::string name = given.substr(0, end);
@@ -552,7 +540,7 @@ static std::string field_name(const std::string &given, bool is_field) {
   const bool is_time = unit != std::string::npos && unit + 3 == name.size();
   if (is_time) name.resize(unit);
   const bool upper = DIST_SWIG_COLUMN == 1 && (is_field || is_time || name.find('_') != std::string::npos);
-  return cased(name, upper) + index;
+  return (DIST_SWIG_COLUMN == 3 ? name : camel(name, upper)) + index;
 }
 
 /* "dist_run_options.timeout_ns", "options->cpu->num_cpus", "root". */
@@ -590,7 +578,7 @@ static std::string own_words(const char *marked) {
       (in_name ? name : text) += *marked;
       continue;
     }
-    text += own_name(name);
+    if (in_name) text += own_name(name);
     name.clear();
     in_name = *marked == '\x0E';
   }

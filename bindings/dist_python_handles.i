@@ -247,7 +247,7 @@ class Handles {
   static bool is_outside(const Use &use) { return !use.run && !use.inside && !is_own(use); }
   static bool is_of_another(const Use &use) { return !is_own(use); }
 
-  /* Python's name of a function of SWIG's, which may lack C's prefix. */
+  /* Python's name of a function. SWIG's name can lack the prefix dist_. */
   static std::string name_of(const char *call) {
     return function_name(std::strncmp(call, "dist_", 5) == 0 ? call : std::string("dist_") + call);
   }

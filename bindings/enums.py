@@ -91,7 +91,7 @@ def go_names(row):
     example = row.constants[1].short
     text = f'// String is TensorFlow\'s name, "{example}"; "" for a number that has none.\n'
     text += f"func (x {row.go}) String() string {{ return nameOf(cdist.DIST_ENUM_{row.names}, x) }}\n"
-    text += "\n" + go_comment(f"Parse{row.go} is the {row.go} of TensorFlow's name, {row.from_doc}.")
+    text += "\n" + go_comment(f"Parse{row.go} converts TensorFlow's name of a {row.go}{row.from_doc}")
     text += f"func Parse{row.go}(name string) ({row.go}, error) {{\n"
     return text + f"\treturn fromName[{row.go}](cdist.DIST_ENUM_{row.from_names}, name)\n}}\n"
 
@@ -140,7 +140,7 @@ def java_names(row):
     }}
 
     /**
-     * The one of that name, {row.from_doc}.
+     * Converts TensorFlow's name{row.from_doc}
      *
      * @throws DistException INVALID_ARGUMENT another name; the message says which there are
      */

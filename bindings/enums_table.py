@@ -9,7 +9,7 @@ else has a default:
     shorts             constants whose name is not what is behind the prefix
     doc, docs          what the type means, and a constant, where the header does not say it or not for all languages:
                        a text, or a dict of "go", "java" and "python" in which a language may be missing
-    names, from_doc    NAMES of DIST_ENUM_NAMES, by which C gives TensorFlow's names; which of them are taken
+    names, from_doc    NAMES of DIST_ENUM_NAMES, by which C gives TensorFlow's names; how the comment goes on after "TensorFlow's name"
     from_names         the domain of those that are taken, where that is another
     others             Java's member that stands for numbers of later versions; without one those are an exception
     java_body          methods of Java's that only this enum has
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 # What does not become Camel by itself.
 CAMEL = {"BF16": "BF16", "NCCL": "NCCL", "SGD": "SGD", "NDIM": "NDim"}
-ANY_CASE = "in any case: for settings that are read from a file or a command line"
+ANY_CASE = ". Upper and lower case are equal. Use it for settings from files and command lines."
 AS_BEFORE = "the name that the language before it has"
 
 
@@ -193,7 +193,7 @@ TABLE = [
     Enum(
         "DIST_REDUCE_SUM", "DIST_REDUCE_", go="ReduceOp", go_names={"USER": "ReduceUser"}, names="REDUCE_OP",
         from_names="VALUE_REDUCTION",
-        from_doc='"SUM" or "MEAN" in any case: other operators are no reduction of values from outside',
+        from_doc=': "SUM" or "MEAN", in upper or lower case. Values outside runs have no other reductions.',
         java_body=REDUCE_OP_JAVA,
         doc="The operator of a reduction.",
         docs={

@@ -39,7 +39,7 @@ dist_status with_member(dist_replica* replica, const dist_collective_options* op
   };
   // Not guard(), which would look again for a callback that this thread may be in.
   const dist_status status = guarded(nullptr, [&] { return checked().code(); });
-  return status == DIST_OK ? status : named_failure(status, name);
+  return named(Status(status), name);
 }
 
 }  // namespace dist::capi

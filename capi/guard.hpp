@@ -52,7 +52,7 @@ dist_status guard(F&& body, const char* function = __builtin_FUNCTION()) {
     const Status allowed = check_may_call();
     return allowed.ok() ? body().code() : allowed.code();
   });
-  return status == DIST_OK ? status : named_failure(status, function);
+  return named(Status(status), function);
 }
 
 inline Strategy& unwrap(dist_strategy* handle) noexcept { return *reinterpret_cast<Strategy*>(handle); }

@@ -369,8 +369,8 @@ const (
 // String is TensorFlow's name, "MEAN"; "" for a number that has none.
 func (x ReduceOp) String() string { return nameOf(cdist.DIST_ENUM_REDUCE_OP, x) }
 
-// ParseReduceOp is the ReduceOp of TensorFlow's name, "SUM" or "MEAN" in any case: other operators are no
-// reduction of values from outside.
+// ParseReduceOp converts TensorFlow's name of a ReduceOp: "SUM" or "MEAN", in upper or lower case. Values
+// outside runs have no other reductions.
 func ParseReduceOp(name string) (ReduceOp, error) {
 	return fromName[ReduceOp](cdist.DIST_ENUM_VALUE_REDUCTION, name)
 }
@@ -378,8 +378,8 @@ func ParseReduceOp(name string) (ReduceOp, error) {
 // String is TensorFlow's name, "NONE"; "" for a number that has none.
 func (x Synchronization) String() string { return nameOf(cdist.DIST_ENUM_SYNCHRONIZATION, x) }
 
-// ParseSynchronization is the Synchronization of TensorFlow's name, in any case: for settings that are read from
-// a file or a command line.
+// ParseSynchronization converts TensorFlow's name of a Synchronization. Upper and lower case are equal. Use it
+// for settings from files and command lines.
 func ParseSynchronization(name string) (Synchronization, error) {
 	return fromName[Synchronization](cdist.DIST_ENUM_SYNCHRONIZATION, name)
 }
@@ -387,8 +387,8 @@ func ParseSynchronization(name string) (Synchronization, error) {
 // String is TensorFlow's name, "SUM"; "" for a number that has none.
 func (x Aggregation) String() string { return nameOf(cdist.DIST_ENUM_AGGREGATION, x) }
 
-// ParseAggregation is the Aggregation of TensorFlow's name, in any case: for settings that are read from a file
-// or a command line.
+// ParseAggregation converts TensorFlow's name of a Aggregation. Upper and lower case are equal. Use it for
+// settings from files and command lines.
 func ParseAggregation(name string) (Aggregation, error) {
 	return fromName[Aggregation](cdist.DIST_ENUM_AGGREGATION, name)
 }
@@ -396,8 +396,8 @@ func ParseAggregation(name string) (Aggregation, error) {
 // String is TensorFlow's name, "PER_REPLICA"; "" for a number that has none.
 func (x InputMode) String() string { return nameOf(cdist.DIST_ENUM_INPUT_MODE, x) }
 
-// ParseInputMode is the InputMode of TensorFlow's name, in any case: for settings that are read from a file or a
-// command line.
+// ParseInputMode converts TensorFlow's name of a InputMode. Upper and lower case are equal. Use it for settings
+// from files and command lines.
 func ParseInputMode(name string) (InputMode, error) {
 	return fromName[InputMode](cdist.DIST_ENUM_INPUT_MODE, name)
 }
@@ -405,8 +405,8 @@ func ParseInputMode(name string) (InputMode, error) {
 // String is TensorFlow's name, "FILE"; "" for a number that has none.
 func (x ShardPolicy) String() string { return nameOf(cdist.DIST_ENUM_SHARD_POLICY, x) }
 
-// ParseShardPolicy is the ShardPolicy of TensorFlow's name, in any case: for settings that are read from a file
-// or a command line.
+// ParseShardPolicy converts TensorFlow's name of a ShardPolicy. Upper and lower case are equal. Use it for
+// settings from files and command lines.
 func ParseShardPolicy(name string) (ShardPolicy, error) {
 	return fromName[ShardPolicy](cdist.DIST_ENUM_SHARD_POLICY, name)
 }
@@ -414,8 +414,8 @@ func ParseShardPolicy(name string) (ShardPolicy, error) {
 // String is TensorFlow's name, "REDUCTION_TO_ONE_DEVICE"; "" for a number that has none.
 func (x CrossDeviceKind) String() string { return nameOf(cdist.DIST_ENUM_CROSS_DEVICE, x) }
 
-// ParseCrossDeviceKind is the CrossDeviceKind of TensorFlow's name, in any case: for settings that are read from
-// a file or a command line.
+// ParseCrossDeviceKind converts TensorFlow's name of a CrossDeviceKind. Upper and lower case are equal. Use it
+// for settings from files and command lines.
 func ParseCrossDeviceKind(name string) (CrossDeviceKind, error) {
 	return fromName[CrossDeviceKind](cdist.DIST_ENUM_CROSS_DEVICE, name)
 }

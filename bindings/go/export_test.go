@@ -10,7 +10,7 @@ func (i *Item) Hold() (release func()) {
 	return i.mu.Unlock
 }
 
-// OwnWords is a text with the marks of C's names in this package's words.
+// OwnWords replaces the marked names of C in a text by names of this package.
 func OwnWords(marked string) string { return cdist.Own_words(marked) }
 
 // Marked is the message of an error as libdist's core gave it; "" if this package made the error.

@@ -47,7 +47,7 @@ func (u *uses) metric(m *Metric) int64 {
 	return u.take(&m.object, "metric")
 }
 
-// handles returns those of the metric's strategy and of the metric.
+// handles returns the handles of the metric and its strategy.
 func (m *Metric) handles(u *uses) (strategy, metric int64) {
 	if m == nil {
 		u.fail(newError(ErrInvalidArgument, "the metric is nil: Strategy.NewMetric creates one"))

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// marked has the marks of C's names in the place of backquotes.
+// marked replaces backquotes around names by the marks that the core puts there.
 func marked(text string) string {
 	parts := strings.Split(text, "`")
 	for i := 1; i < len(parts); i += 2 {

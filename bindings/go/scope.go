@@ -94,7 +94,7 @@ func (s *Strategy) EnterColocation(with *Value) error {
 	return s.lock(func(native int64) error { return s.colocate(native, with) })
 }
 
-// ExitColocation ends the effect of this thread's latest [Strategy.EnterColocation].
+// ExitColocation undoes the latest [Strategy.EnterColocation] of this thread.
 func (s *Strategy) ExitColocation() error {
 	return s.unlock(cdist.Dist_colocate_exit)
 }

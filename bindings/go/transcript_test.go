@@ -268,8 +268,8 @@ func (a *answer) status(err error) {
 	}
 }
 
-// sameText reports whether the text is C's, but for the marks around names. What this package refuses itself, before C
-// is called, does not begin with the name of C's function, and has other words for NULL.
+// sameText compares an error's text with that of C, without the marks around names. If this package returns the error
+// before it calls C, the text lacks the name of the function and has nil for NULL.
 func sameText(want, got string) bool {
 	got = strings.NewReplacer("\x0e", "", "\x0f", "").Replace(got)
 	return want == got || strings.HasSuffix(strings.ReplaceAll(want, "NULL", "nil"), "(): "+got)

@@ -4,7 +4,7 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// handles returns those of the variable's strategy and of the variable, and the strategy.
+// handles returns the handles of the variable and its strategy, and the strategy itself.
 func (v *Variable) handles(u *uses) (strategy, variable int64, s *Strategy) {
 	if v == nil {
 		u.fail(newError(ErrInvalidArgument, "the variable is nil: Strategy.NewVariable creates one"))
@@ -17,7 +17,7 @@ func (v *Variable) handles(u *uses) (strategy, variable int64, s *Strategy) {
 	return u.busy(s), u.variable(v), s
 }
 
-// together calls a function with the handles of the variable's strategy and of the variable.
+// together calls a function with the handles of the strategy and the variable.
 func (v *Variable) together(call func(strategy, variable int64) error) error {
 	var u uses
 	defer u.end()

@@ -11,8 +11,7 @@ namespace dist::info {
 // text longer than 2,000 bytes is truncated.
 std::string one_line(std::string_view text);
 
-// The message of this thread's latest failing call of the C API, and of the latest failure inside the part of the
-// core that dist-info contains.
+// The message of this thread's latest failure: in libdist.so, and in the copy of the core that dist-info contains.
 std::string api_error();
 std::string core_error();
 

@@ -13,7 +13,7 @@
 // A name is a function with its (), a parameter, a field, a constant, `NULL`, the verb `destroy`, or the caller's
 // `thread`. The texts of a
 // record have kNameBegin and kNameEnd in the place of the backquotes, also if they quote another record's message.
-// What leaves the library for a reader of C has neither (copy_plain()).
+// copy_plain() removes them from a text that leaves the library.
 //
 // "`NAME` is GIVEN, but must be EXPECTED", or ", but EXPECTED", or "; use EXPECTED", fills the parameter, what was
 // received and what was expected. The sentences after the first are the hint.

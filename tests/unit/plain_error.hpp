@@ -6,7 +6,7 @@
 
 namespace dist {
 
-// The message of this thread's latest error.
+// Returns the message of this thread's latest error.
 inline const char* last_message() {
   ErrorRecord& error = last_error();
   copy_plain(error.message, error.message);

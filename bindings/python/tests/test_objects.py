@@ -22,11 +22,11 @@ def native_classes():
     for module in pkgutil.iter_modules(libdist.__path__):
         if module.name not in ("_cdist", "__cdist"):
             importlib.import_module(f"libdist.{module.name}")
-    found, todo = [], [Native]
-    while todo:
-        for each in todo.pop().__subclasses__():
+    found, pending = [], [Native]
+    while pending:
+        for each in pending.pop().__subclasses__():
             found.append(each)
-            todo.append(each)
+            pending.append(each)
     return found
 
 

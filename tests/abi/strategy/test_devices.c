@@ -173,7 +173,7 @@ static void communication_options_merge(void **state) {
   /* The result may be one of the two. */
   over.timeout_ns = DIST_NO_TIMEOUT;
   over.bytes_per_pack = 9;
-  /* What comes can be passed on, also from a library that is older than the program. */
+  /* The result can be passed to another call, even if the library is older than the program. */
   struct {
     dist_communication_options known;
     int64_t later;

@@ -35,7 +35,7 @@ public enum CrossDeviceKind {
     }
 
     /**
-     * The one of that name, in any case: for settings that are read from a file or a command line.
+     * Converts TensorFlow's name. Upper and lower case are equal. Use it for settings from files and command lines.
      *
      * @throws DistException INVALID_ARGUMENT another name; the message says which there are
      */

@@ -44,7 +44,7 @@ public enum ReduceOp {
     }
 
     /**
-     * The one of that name, "SUM" or "MEAN" in any case: other operators are no reduction of values from outside.
+     * Converts TensorFlow's name: "SUM" or "MEAN", in upper or lower case. Values outside runs have no other reductions.
      *
      * @throws DistException INVALID_ARGUMENT another name; the message says which there are
      */
