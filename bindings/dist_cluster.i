@@ -63,19 +63,10 @@
 #endif
 
 /* ---- Options ----------------------------------------------------------------------------------------------------- */
-%dist_options(dist_cluster_resolver_options)
-%dist_options(dist_slurm_options)
-%dist_options(dist_kubernetes_options)
-%dist_options(dist_rendezvous_options)
-%ignore dist_cluster_resolver_options::allocator;
-%ignore dist_cluster_resolver_options::task_type;
-%ignore dist_cluster_resolver_options::rpc_layer;
 %extend dist_cluster_resolver_options {
   void set_task_type(const char *text) { $self->task_type = dist_swig::keep($self, text); }
   void set_rpc_layer(const char *text) { $self->rpc_layer = dist_swig::keep($self, text); }
 };
-%ignore dist_slurm_options::jobs;
-%ignore dist_slurm_options::num_jobs;
 %ignore dist_cluster_spec_options; /* all that it has is an allocator */
 %ignore dist_cluster_spec_options_init;
 %ignore dist_cluster_job; /* ClusterJobs */

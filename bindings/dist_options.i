@@ -10,9 +10,9 @@ template <class Options> struct Kept : Options {
   std::deque<std::string> texts;
   std::deque<std::vector<const char *>> text_lists;
   std::deque<std::vector<int64_t>> integers;
-  std::vector<double> reals;
+  std::deque<std::vector<int32_t>> short_integers;
+  std::deque<std::vector<double>> reals;
   std::vector<dist_edge> edges;
-  std::vector<int32_t> workers, cpus;
   std::vector<dist_mesh_axis> axes;
   std::vector<const dist_partition *> partitions;
   std::vector<dist_variable *> variables;
@@ -39,15 +39,28 @@ template <class Options> const char *keep(Options *options, const char *text) {
 template <class Options> const char *const *keep(Options *options, const char *const *texts, size_t n) {
   if (!texts) return nullptr;
   kept(options)->text_lists.emplace_back();
+  kept(options)->text_lists.back().reserve(n + 1);
   for (size_t i = 0; i < n; i++) kept(options)->text_lists.back().push_back(keep(options, texts[i]));
   return kept(options)->text_lists.back().data();
 }
 
+/* A copy of a list; an empty one is not NULL. */
+template <class Number, class Given>
+const Number *keep(std::deque<std::vector<Number>> &lists, const Given *numbers, size_t n) {
+  if (!numbers) return nullptr;
+  lists.emplace_back(numbers, numbers + n);
+  lists.back().reserve(1);
+  return lists.back().data();
+}
 /* long long: what SWIG takes for int64_t. */
 template <class Options> const int64_t *keep(Options *options, const long long *numbers, size_t n) {
-  if (!numbers) return nullptr;
-  kept(options)->integers.emplace_back(numbers, numbers + n);
-  return kept(options)->integers.back().data();
+  return keep(kept(options)->integers, numbers, n);
+}
+template <class Options> const int32_t *keep(Options *options, const int32_t *numbers, size_t n) {
+  return keep(kept(options)->short_integers, numbers, n);
+}
+template <class Options> const double *keep(Options *options, const double *numbers, size_t n) {
+  return keep(kept(options)->reals, numbers, n);
 }
 
 }  // namespace dist_swig
@@ -57,6 +70,7 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 %define %dist_options(NAME)
 %ignore NAME::struct_size;
 %ignore NAME::reserved;
+%ignore NAME::allocator;
 %nodefaultctor NAME;
 %nodefaultdtor NAME;
 %ignore NAME ## _init;
@@ -69,30 +83,8 @@ template <class Options> const int64_t *keep(Options *options, const long long *
   ~NAME() { delete dist_swig::kept($self); }
 };
 %enddef
-%dist_options(dist_communication_options)
-%dist_options(dist_cross_device_options)
-%dist_options(dist_network_options)
-%dist_options(dist_reform_options)
-%dist_options(dist_run_options)
-%dist_options(dist_collective_options)
-%dist_options(dist_apply_options)
-%dist_options(dist_variable_options)
-%dist_options(dist_update_options)
-%dist_options(dist_dataset_options)
-%dist_options(dist_checkpoint_options)
-%dist_options(dist_checkpoint_map_options)
-%dist_options(dist_preemption_options)
-%dist_options(dist_rpc_server_options)
-%dist_options(dist_rpc_client_options)
-%dist_options(dist_rpc_call_options)
-%dist_options(dist_server_options)
-%dist_options(dist_coordinator_options)
-%dist_options(dist_ps_variable_options)
-%dist_options(dist_schedule_options)
 %dist_options(dist_topology_options)
 %dist_options(dist_partition)
-%dist_options(dist_split_options)
-%dist_options(dist_devices_options)
 %dist_options(dist_halo)
 
 /* The options of a strategy. Languages see the structs to which it points as fields of its own. */
@@ -155,20 +147,6 @@ static void dist_strategy_options_ ## FIELD ## _set(dist_strategy_options *optio
 }
 %}
 %enddef
-%dist_part(cpu_part, dist_placement, placement)
-%dist_part(cpu_part, int64_t, stack_size_bytes)
-%dist_part(cpu_part, dist_budget *, budget)
-%dist_part(cpu_part, int32_t, move_host_threads)
-%dist_part(host_part, int32_t, helper_threads)
-%dist_part(host_part, int32_t, recorded_events)
-%dist_part(host_part, int32_t, late_destroys)
-%dist_part(mesh_part, int32_t, use_spmd_partitioning)
-%dist_part(mesh_part, const dist_device_assignment *, device_assignment)
-%dist_part(worker_part, dist_transport, transport)
-%dist_part(worker_part, dist_cluster_resolver *, cluster_resolver)
-%dist_part(worker_part, dist_network *, network)
-%dist_part(worker_part, int64_t, staging_bytes)
-%dist_part(worker_part, dist_reform, reform)
 
 /* Structs that are filled. */
 %define %dist_record(NAME, INIT)
@@ -190,20 +168,8 @@ static void dist_strategy_options_ ## FIELD ## _set(dist_strategy_options *optio
 %dist_record(dist_drift, DIST_DRIFT_INIT)
 %dist_record(dist_coordinator_stats, DIST_COORDINATOR_STATS_INIT)
 
-/* Fields that are functions, tables of them, or lists: set together with what belongs to them. */
-%ignore dist_strategy_options::devices;
-%ignore dist_strategy_options::num_devices;
-%ignore dist_strategy_options::functions;
-%ignore dist_strategy_options::functions_user_data;
+/* Fields that dist_option_fields.i leaves to this file: tables of functions, and lists of structs. */
 %extend dist_strategy_options {
-  void set_log(int64_t token) {
-    dist_swig::parts($self)->host_part.log = dist_swig::on_log;
-    dist_swig::parts($self)->host_part.log_user_data = dist_swig::pointer(token);
-  }
-  void set_devices(const char *const *texts, size_t n) {
-    $self->devices = dist_swig::keep($self, texts, n);
-    $self->num_devices = n;
-  }
   void set_axes(const char *const *texts, const int32_t *sizes, size_t n) {
     std::vector<dist_mesh_axis> &axes = dist_swig::kept($self)->axes;
     axes.clear();
@@ -214,11 +180,6 @@ static void dist_strategy_options_ ## FIELD ## _set(dist_strategy_options *optio
     dist_swig::parts($self)->mesh_part.axes = axes.data();
     dist_swig::parts($self)->mesh_part.num_axes = n;
   }
-  void set_cpus(const int32_t *numbers, size_t n) {
-    dist_swig::kept($self)->cpus.assign(numbers, numbers + n);
-    dist_swig::parts($self)->cpu_part.cpus = n ? dist_swig::kept($self)->cpus.data() : nullptr;
-    dist_swig::parts($self)->cpu_part.num_cpus = n;
-  }
   /* the token is used until the strategy has ended */
   void set_executor(int64_t token, int32_t num_threads) {
     dist_executor &executor = dist_swig::kept($self)->executor;
@@ -227,11 +188,6 @@ static void dist_strategy_options_ ## FIELD ## _set(dist_strategy_options *optio
     executor.execute = dist_swig::on_execute;
     executor.user_data = dist_swig::pointer(token);
     dist_swig::parts($self)->host_part.executor = &executor;
-  }
-  void set_replicas_of_workers(const int32_t *replicas, size_t n) {
-    dist_swig::kept($self)->workers.assign(replicas, replicas + n);
-    dist_swig::parts($self)->worker_part.replicas_of_workers = dist_swig::kept($self)->workers.data();
-    dist_swig::parts($self)->worker_part.num_workers = n;
   }
   /* A strategy of the host's own, by functions of one token. Its devices are set_devices()'s, and all replicas share
      one copy of a variable or have each its own: libdist has no other mapping. */
@@ -248,16 +204,7 @@ static void dist_strategy_options_ ## FIELD ## _set(dist_strategy_options *optio
   }
 };
 
-%ignore dist_cross_device_options::accumulate;
-%ignore dist_cross_device_options::accumulate_user_data;
-%ignore dist_cross_device_options::functions;
-%ignore dist_cross_device_options::functions_user_data;
-%ignore dist_cross_device_options::allocator;
 %extend dist_cross_device_options {
-  void set_accumulate(int64_t token) {
-    $self->accumulate = dist_swig::on_reduce;
-    $self->accumulate_user_data = dist_swig::pointer(token);
-  }
   void set_functions(int64_t token, int32_t has_broadcast, int32_t has_gather) {
     dist_cross_device_functions &table = dist_swig::kept($self)->functions;
     dist_cross_device_functions_init(&table, sizeof table);
@@ -269,20 +216,7 @@ static void dist_strategy_options_ ## FIELD ## _set(dist_strategy_options *optio
   }
 };
 
-%ignore dist_collective_options::weights;
-%ignore dist_collective_options::reduce_fn;
-%ignore dist_collective_options::reduce_user_data;
-%ignore dist_collective_options::splits;
 %extend dist_collective_options {
-  void set_weights(const double *weights, size_t n) {
-    dist_swig::kept($self)->reals.assign(weights, weights + n);
-    $self->weights = weights ? dist_swig::kept($self)->reals.data() : nullptr;
-  }
-  void set_reduce(int64_t token) {
-    $self->reduce_fn = dist_swig::on_reduce;
-    $self->reduce_user_data = dist_swig::pointer(token);
-  }
-  void set_splits(const long long *numbers, size_t n) { $self->splits = dist_swig::keep($self, numbers, n); }
   /* The call begins work, which work() then gives. */
   void begin_work() { dist_swig::kept($self)->begins_work = true; }
   dist_work *work() { return dist_swig::kept($self)->work; }
@@ -306,47 +240,15 @@ static dist_work **room_for_work() {
 %typemap(argout) dist_work **out_work ""
 %typemap(freearg) dist_work **out_work ""
 
-%ignore dist_apply_options::states;
-%ignore dist_apply_options::num_states;
-%ignore dist_apply_options::fn;
-%ignore dist_apply_options::user_data;
 %extend dist_apply_options {
   /* num_states lists of tensors, one after another, as numbers */
   void set_states(const long long *numbers, size_t n, size_t num_states) {
     $self->num_states = num_states;
     $self->states = dist_swig::kept($self)->tensors.unpack(dist_swig::keep($self, numbers, n), n);
   }
-  void set_function(int64_t token) {
-    $self->fn = dist_swig::on_apply;
-    $self->user_data = dist_swig::pointer(token);
-  }
 };
 
-%ignore dist_variable_options::initial_fn;
-%ignore dist_variable_options::initial_user_data;
-%extend dist_variable_options {
-  void set_initial(int64_t token) {
-    $self->initial_fn = dist_swig::on_initial;
-    $self->initial_user_data = dist_swig::pointer(token);
-  }
-};
-
-%ignore dist_dataset_options::batch_sizes;
-%ignore dist_dataset_options::num_batch_sizes;
-%extend dist_dataset_options {
-  void set_batch_sizes(const long long *numbers, size_t n) {
-    static const int64_t none = 0; /* an empty list is not NULL */
-    $self->batch_sizes = numbers && n == 0 ? &none : dist_swig::keep($self, numbers, n);
-    $self->num_batch_sizes = n;
-  }
-};
-
-%ignore dist_checkpoint_options::names;
-%ignore dist_checkpoint_options::metadata_keys;
-%ignore dist_checkpoint_options::metadata_texts;
-%ignore dist_checkpoint_options::num_metadata;
 %extend dist_checkpoint_options {
-  void set_names(const char *const *texts, size_t n) { $self->names = dist_swig::keep($self, texts, n); }
   void set_metadata_keys(const char *const *texts, size_t n) {
     $self->metadata_keys = dist_swig::keep($self, texts, n);
     $self->num_metadata = n;
@@ -356,8 +258,6 @@ static dist_work **room_for_work() {
   }
 };
 
-%ignore dist_preemption_options::variables;
-%ignore dist_preemption_options::num_variables;
 %extend dist_preemption_options {
   /* the variables stay the caller's until the call is over */
   void set_variables(dist_variable *const *variables, size_t n) {
@@ -369,31 +269,6 @@ static dist_work **room_for_work() {
     $self->num_variables = n;
   }
 };
-
-%ignore dist_coordinator_options::partitioner;
-%ignore dist_coordinator_options::partitioner_user_data;
-%extend dist_coordinator_options {
-  /* the token is used until the coordinator has ended */
-  void set_partitioner(int64_t token) {
-    $self->partitioner = dist_swig::on_partition;
-    $self->partitioner_user_data = dist_swig::pointer(token);
-  }
-};
-
-%ignore dist_ps_variable_options::partitions;
-%ignore dist_ps_variable_options::num_partitions;
-%extend dist_ps_variable_options {
-  void set_partitions(const long long *numbers, size_t n) {
-    $self->partitions = dist_swig::keep($self, numbers, n);
-    $self->num_partitions = n;
-  }
-};
-
-%ignore dist_topology_options::allocator;
-%ignore dist_network_options::allocator;
-%ignore dist_rpc_server_options::allocator;
-%ignore dist_rpc_client_options::allocator;
-%ignore dist_server_options::allocator;
 
 %ignore dist_partition::shape;
 %ignore dist_partition::ndim;
@@ -410,8 +285,6 @@ static dist_work **room_for_work() {
   }
 };
 
-%ignore dist_devices_options::results;
-%ignore dist_devices_options::num_results;
 %extend dist_devices_options {
   /* the partition stays the caller's until the call is over */
   void add_result(const dist_partition *partition) {
@@ -439,5 +312,6 @@ static dist_work **room_for_work() {
   }
 };
 
+%include "dist_option_fields.i"
 %include "dist_cluster.i"
 %include "dist_serve.i"

@@ -48,6 +48,8 @@ extern long long _wrap_memory_counter_cdist_df3c328f470b7138(void);
 extern uintptr_t _wrap__swig_NewDirectorCallbacksCallbacks_cdist_df3c328f470b7138(int);
 extern void _wrap_set_callbacks_cdist_df3c328f470b7138(uintptr_t arg1);
 extern void _wrap_run_task_cdist_df3c328f470b7138(long long arg1, long long arg2);
+extern _gostring_ _wrap_submit_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_intgo arg3, long long arg4, long long arg5, long long arg6, long long arg7, swig_voidp arg8);
+extern _gostring_ _wrap_batcher_submit_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_intgo arg3, long long arg4, long long arg5, long long arg6, long long arg7, long long arg8, swig_voidp arg9);
 extern void _wrap_ClusterJobs_add_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2, _gostring_ arg3, _goslice_ arg4, long long arg5);
 extern long long _wrap_ClusterJobs_size_cdist_df3c328f470b7138(uintptr_t arg1);
 extern long long _wrap_ClusterJobs_get_cdist_df3c328f470b7138(uintptr_t arg1);
@@ -150,8 +152,6 @@ extern void _wrap_delete_dist_rendezvous_options_cdist_df3c328f470b7138(uintptr_
 extern _gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_df3c328f470b7138(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern _gostring_ _wrap_dist_partitions_part_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3, swig_voidp arg4, swig_voidp arg5);
 extern _gostring_ _wrap_dist_partitions_part_of_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3, swig_voidp arg4, swig_voidp arg5);
-extern _gostring_ _wrap_submit_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_intgo arg3, long long arg4, long long arg5, long long arg6, long long arg7, swig_voidp arg8);
-extern _gostring_ _wrap_batcher_submit_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_intgo arg3, long long arg4, long long arg5, long long arg6, long long arg7, long long arg8, swig_voidp arg9);
 extern swig_intgo _wrap_dist_version_cdist_df3c328f470b7138(void);
 extern swig_intgo _wrap_dist_has_feature_cdist_df3c328f470b7138(_gostring_ arg1);
 extern _gostring_ _wrap_dist_status_name_cdist_df3c328f470b7138(swig_intgo arg1);
@@ -169,6 +169,9 @@ extern void _wrap_dist_strategy_options_cross_device_set_cdist_df3c328f470b7138(
 extern void _wrap_dist_strategy_options_count_memory_cdist_df3c328f470b7138(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_strategy_options_cdist_df3c328f470b7138(void);
 extern void _wrap_delete_dist_strategy_options_cdist_df3c328f470b7138(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_set_axes_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2, _goslice_ arg3, long long arg4);
+extern void _wrap_dist_strategy_options_set_executor_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2, swig_intgo arg3);
+extern void _wrap_dist_strategy_options_set_functions_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
 extern void _wrap_dist_strategy_options_placement_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
 extern void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_strategy_options_budget_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
@@ -183,13 +186,10 @@ extern void _wrap_dist_strategy_options_cluster_resolver_set_cdist_df3c328f470b7
 extern void _wrap_dist_strategy_options_network_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_strategy_options_staging_bytes_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_strategy_options_reform_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_strategy_options_set_log_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_strategy_options_set_devices_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2, long long arg3);
-extern void _wrap_dist_strategy_options_set_axes_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2, _goslice_ arg3, long long arg4);
 extern void _wrap_dist_strategy_options_set_cpus_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
-extern void _wrap_dist_strategy_options_set_executor_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2, swig_intgo arg3);
+extern void _wrap_dist_strategy_options_set_log_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
-extern void _wrap_dist_strategy_options_set_functions_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
 extern _gostring_ _wrap_dist_strategy_create_cdist_df3c328f470b7138(uintptr_t arg1, swig_voidp arg2);
 extern _gostring_ _wrap_dist_strategy_destroy_cdist_df3c328f470b7138(long long arg1);
 extern _gostring_ _wrap_dist_strategy_cancel_cdist_df3c328f470b7138(long long arg1);
@@ -270,13 +270,13 @@ extern void _wrap_dist_collective_options_planned_set_cdist_df3c328f470b7138(uin
 extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_collective_options_cancel_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_collective_options_begin_work_cdist_df3c328f470b7138(uintptr_t arg1);
+extern long long _wrap_dist_collective_options_work_cdist_df3c328f470b7138(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_collective_options_cdist_df3c328f470b7138(void);
 extern void _wrap_delete_dist_collective_options_cdist_df3c328f470b7138(uintptr_t arg1);
 extern void _wrap_dist_collective_options_set_weights_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
 extern void _wrap_dist_collective_options_set_reduce_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_collective_options_set_splits_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
-extern void _wrap_dist_collective_options_begin_work_cdist_df3c328f470b7138(uintptr_t arg1);
-extern long long _wrap_dist_collective_options_work_cdist_df3c328f470b7138(uintptr_t arg1);
 extern _gostring_ _wrap_dist_all_reduce_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6);
 extern _gostring_ _wrap_dist_reduce_to_root_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, swig_intgo arg3, _goslice_ arg4, _goslice_ arg5, long long arg6, uintptr_t arg7);
 extern _gostring_ _wrap_dist_reduce_scatter_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6);
@@ -305,9 +305,9 @@ extern void _wrap_dist_apply_options_kind_set_cdist_df3c328f470b7138(uintptr_t a
 extern void _wrap_dist_apply_options_learning_rate_set_cdist_df3c328f470b7138(uintptr_t arg1, double arg2);
 extern void _wrap_dist_apply_options_momentum_set_cdist_df3c328f470b7138(uintptr_t arg1, double arg2);
 extern void _wrap_dist_apply_options_clip_norm_set_cdist_df3c328f470b7138(uintptr_t arg1, double arg2);
+extern void _wrap_dist_apply_options_set_states_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3, long long arg4);
 extern uintptr_t _wrap_new_dist_apply_options_cdist_df3c328f470b7138(void);
 extern void _wrap_delete_dist_apply_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_apply_options_set_states_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3, long long arg4);
 extern void _wrap_dist_apply_options_set_function_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
 extern _gostring_ _wrap_dist_reduce_apply_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8);
 extern _gostring_ _wrap_dist_work_test_cdist_df3c328f470b7138(long long arg1, swig_voidp arg2);
@@ -508,10 +508,10 @@ extern void _wrap_dist_cross_device_options_kind_set_cdist_df3c328f470b7138(uint
 extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
 extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_cross_device_options_count_memory_cdist_df3c328f470b7138(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_set_functions_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2, swig_intgo arg3, swig_intgo arg4);
 extern uintptr_t _wrap_new_dist_cross_device_options_cdist_df3c328f470b7138(void);
 extern void _wrap_delete_dist_cross_device_options_cdist_df3c328f470b7138(uintptr_t arg1);
 extern void _wrap_dist_cross_device_options_set_accumulate_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_cross_device_options_set_functions_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2, swig_intgo arg3, swig_intgo arg4);
 extern _gostring_ _wrap_dist_cross_device_create_cdist_df3c328f470b7138(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_dist_cross_device_destroy_cdist_df3c328f470b7138(long long arg1);
 extern swig_intgo _wrap_dist_cross_device_kind_of_cdist_df3c328f470b7138(long long arg1);
@@ -522,11 +522,11 @@ extern _gostring_ _wrap_dist_cross_device_broadcast_cdist_df3c328f470b7138(long 
 extern _gostring_ _wrap_dist_cross_device_gather_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_intgo arg3, swig_voidp arg4);
 extern void _wrap_dist_checkpoint_options_sharded_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
 extern void _wrap_dist_checkpoint_options_position_set_cdist_df3c328f470b7138(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2, long long arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2, long long arg3);
 extern uintptr_t _wrap_new_dist_checkpoint_options_cdist_df3c328f470b7138(void);
 extern void _wrap_delete_dist_checkpoint_options_cdist_df3c328f470b7138(uintptr_t arg1);
 extern void _wrap_dist_checkpoint_options_set_names_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2, long long arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2, long long arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2, long long arg3);
 extern _gostring_ _wrap_dist_checkpoint_save_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, _goslice_ arg3, long long arg4, uintptr_t arg5);
 extern _gostring_ _wrap_dist_checkpoint_load_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, _goslice_ arg3, long long arg4, uintptr_t arg5);
 extern _gostring_ _wrap_dist_checkpoint_open_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_voidp arg3);
@@ -545,9 +545,9 @@ extern _gostring_ _wrap_dist_checkpoint_metadata_cdist_df3c328f470b7138(long lon
 extern void _wrap_dist_checkpoint_destroy_cdist_df3c328f470b7138(long long arg1);
 extern void _wrap_dist_preemption_options_path_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
 extern void _wrap_dist_preemption_options_grace_ns_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_preemption_options_set_variables_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
 extern uintptr_t _wrap_new_dist_preemption_options_cdist_df3c328f470b7138(void);
 extern void _wrap_delete_dist_preemption_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_preemption_options_set_variables_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
 extern _gostring_ _wrap_dist_preemption_handler_create_cdist_df3c328f470b7138(long long arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_dist_preemption_handler_destroy_cdist_df3c328f470b7138(long long arg1);
 extern void _wrap_dist_preemption_notify_cdist_df3c328f470b7138(long long arg1);
@@ -707,9 +707,9 @@ extern long long _wrap_dist_strategy_device_assignment_cdist_df3c328f470b7138(lo
 extern _gostring_ _wrap_dist_value_partition_cdist_df3c328f470b7138(long long arg1, uintptr_t arg2);
 extern void _wrap_dist_devices_options_timeout_ns_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
 extern void _wrap_dist_devices_options_cancel_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_devices_options_add_result_cdist_df3c328f470b7138(uintptr_t arg1, uintptr_t arg2);
 extern uintptr_t _wrap_new_dist_devices_options_cdist_df3c328f470b7138(void);
 extern void _wrap_delete_dist_devices_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_devices_options_add_result_cdist_df3c328f470b7138(uintptr_t arg1, uintptr_t arg2);
 extern _gostring_ _wrap_dist_run_on_devices_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3, long long arg4, uintptr_t arg5, swig_voidp arg6);
 extern swig_intgo _wrap_dist_device_replica_cdist_df3c328f470b7138(long long arg1);
 extern _gostring_ _wrap_dist_device_axis_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_voidp arg3, swig_voidp arg4);
@@ -1491,6 +1491,49 @@ func Run_task(arg1 int64, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	C._wrap_run_task_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
+}
+
+func Submit(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 int64, arg6 int64, arg7 int64, arg8 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	swig_r_p := C._wrap_submit_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.longlong(_swig_i_5), C.longlong(_swig_i_6), C.swig_voidp(_swig_i_7))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Batcher_submit(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 int64, arg6 int64, arg7 int64, arg8 int64, arg9 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	swig_r_p := C._wrap_batcher_submit_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.longlong(_swig_i_5), C.longlong(_swig_i_6), C.longlong(_swig_i_7), C.swig_voidp(_swig_i_8))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
 }
 
 type SwigcptrClusterJobs uintptr
@@ -2902,49 +2945,6 @@ func Dist_partitions_part_of(arg1 int64, arg2 int64, arg3 int64, arg4 *int64, ar
 	return swig_r_1
 }
 
-func Submit(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 int64, arg6 int64, arg7 int64, arg8 *int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	_swig_i_5 := arg6
-	_swig_i_6 := arg7
-	_swig_i_7 := arg8
-	swig_r_p := C._wrap_submit_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.longlong(_swig_i_5), C.longlong(_swig_i_6), C.swig_voidp(_swig_i_7))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Batcher_submit(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 int64, arg6 int64, arg7 int64, arg8 int64, arg9 *int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	_swig_i_5 := arg6
-	_swig_i_6 := arg7
-	_swig_i_7 := arg8
-	_swig_i_8 := arg9
-	swig_r_p := C._wrap_batcher_submit_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.longlong(_swig_i_5), C.longlong(_swig_i_6), C.longlong(_swig_i_7), C.swig_voidp(_swig_i_8))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
 const DIST_VERSION_MAJOR int = 0
 const DIST_VERSION_MINOR int = 2
 const DIST_VERSION_PATCH int = 0
@@ -3087,6 +3087,40 @@ func DeleteDist_strategy_options(arg1 Dist_strategy_options) {
 	C._wrap_delete_dist_strategy_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
 }
 
+func (arg1 SwigcptrDist_strategy_options) Set_axes(arg2 []string, arg3 []int32, arg4 int64) {
+	_swig_i_0 := arg1
+	var _swig_i_1 string
+
+	_swig_i_1 = swigTexts(arg2)
+
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_dist_strategy_options_set_axes_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3))
+	if Swig_escape_always_false {
+		Swig_escape_val = _swig_i_1
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
+func (arg1 SwigcptrDist_strategy_options) Set_executor(arg2 int64, arg3 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_dist_strategy_options_set_executor_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2))
+}
+
+func (arg1 SwigcptrDist_strategy_options) Set_functions(arg2 int64, arg3 int, arg4 int, arg5 int, arg6 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	C._wrap_dist_strategy_options_set_functions_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
+}
+
 func (arg1 SwigcptrDist_strategy_options) SetPlacement(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -3171,12 +3205,6 @@ func (arg1 SwigcptrDist_strategy_options) SetReform(arg2 int) {
 	C._wrap_dist_strategy_options_reform_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_strategy_options) Set_log(arg2 int64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_set_log_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64) {
 	_swig_i_0 := arg1
 	var _swig_i_1 string
@@ -3190,23 +3218,6 @@ func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64)
 	}
 }
 
-func (arg1 SwigcptrDist_strategy_options) Set_axes(arg2 []string, arg3 []int32, arg4 int64) {
-	_swig_i_0 := arg1
-	var _swig_i_1 string
-
-	_swig_i_1 = swigTexts(arg2)
-
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	C._wrap_dist_strategy_options_set_axes_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3))
-	if Swig_escape_always_false {
-		Swig_escape_val = _swig_i_1
-	}
-	if Swig_escape_always_false {
-		Swig_escape_val = arg3
-	}
-}
-
 func (arg1 SwigcptrDist_strategy_options) Set_cpus(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -3217,11 +3228,10 @@ func (arg1 SwigcptrDist_strategy_options) Set_cpus(arg2 []int32, arg3 int64) {
 	}
 }
 
-func (arg1 SwigcptrDist_strategy_options) Set_executor(arg2 int64, arg3 int) {
+func (arg1 SwigcptrDist_strategy_options) Set_log(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_executor_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2))
+	C._wrap_dist_strategy_options_set_log_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_replicas_of_workers(arg2 []int32, arg3 int64) {
@@ -3232,16 +3242,6 @@ func (arg1 SwigcptrDist_strategy_options) Set_replicas_of_workers(arg2 []int32, 
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
-}
-
-func (arg1 SwigcptrDist_strategy_options) Set_functions(arg2 int64, arg3 int, arg4 int, arg5 int, arg6 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	_swig_i_5 := arg6
-	C._wrap_dist_strategy_options_set_functions_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
 }
 
 type Dist_strategy_options interface {
@@ -3257,6 +3257,9 @@ type Dist_strategy_options interface {
 	SetCommunication(arg2 Dist_communication_options)
 	SetCross_device(arg2 int64)
 	Count_memory()
+	Set_axes(arg2 []string, arg3 []int32, arg4 int64)
+	Set_executor(arg2 int64, arg3 int)
+	Set_functions(arg2 int64, arg3 int, arg4 int, arg5 int, arg6 int)
 	SetPlacement(arg2 int)
 	SetStack_size_bytes(arg2 int64)
 	SetBudget(arg2 int64)
@@ -3271,13 +3274,10 @@ type Dist_strategy_options interface {
 	SetNetwork(arg2 int64)
 	SetStaging_bytes(arg2 int64)
 	SetReform(arg2 int)
-	Set_log(arg2 int64)
 	Set_devices(arg2 []string, arg3 int64)
-	Set_axes(arg2 []string, arg3 []int32, arg4 int64)
 	Set_cpus(arg2 []int32, arg3 int64)
-	Set_executor(arg2 int64, arg3 int)
+	Set_log(arg2 int64)
 	Set_replicas_of_workers(arg2 []int32, arg3 int64)
-	Set_functions(arg2 int64, arg3 int, arg4 int, arg5 int, arg6 int)
 }
 
 func Dist_strategy_create(arg1 Dist_strategy_options, arg2 *int64) (_swig_ret error) {
@@ -4115,6 +4115,18 @@ func (arg1 SwigcptrDist_collective_options) SetReduce_element_bytes(arg2 int64) 
 	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
+func (arg1 SwigcptrDist_collective_options) Begin_work() {
+	_swig_i_0 := arg1
+	C._wrap_dist_collective_options_begin_work_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrDist_collective_options) Work() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_collective_options_work_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 func NewDist_collective_options() (_swig_ret Dist_collective_options) {
 	var swig_r Dist_collective_options
 	swig_r = (Dist_collective_options)(SwigcptrDist_collective_options(C._wrap_new_dist_collective_options_cdist_df3c328f470b7138()))
@@ -4152,18 +4164,6 @@ func (arg1 SwigcptrDist_collective_options) Set_splits(arg2 []int64, arg3 int64)
 	}
 }
 
-func (arg1 SwigcptrDist_collective_options) Begin_work() {
-	_swig_i_0 := arg1
-	C._wrap_dist_collective_options_begin_work_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
-}
-
-func (arg1 SwigcptrDist_collective_options) Work() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_work_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 type Dist_collective_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_collective_options()
@@ -4177,11 +4177,11 @@ type Dist_collective_options interface {
 	SetBytes_per_pack(arg2 int64)
 	SetCancel(arg2 int64)
 	SetReduce_element_bytes(arg2 int64)
+	Begin_work()
+	Work() (_swig_ret int64)
 	Set_weights(arg2 []float64, arg3 int64)
 	Set_reduce(arg2 int64)
 	Set_splits(arg2 []int64, arg3 int64)
-	Begin_work()
-	Work() (_swig_ret int64)
 }
 
 func Dist_all_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int64, arg6 Dist_collective_options) (_swig_ret error) {
@@ -4638,17 +4638,6 @@ func (arg1 SwigcptrDist_apply_options) SetClip_norm(arg2 float64) {
 	C._wrap_dist_apply_options_clip_norm_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
-func NewDist_apply_options() (_swig_ret Dist_apply_options) {
-	var swig_r Dist_apply_options
-	swig_r = (Dist_apply_options)(SwigcptrDist_apply_options(C._wrap_new_dist_apply_options_cdist_df3c328f470b7138()))
-	return swig_r
-}
-
-func DeleteDist_apply_options(arg1 Dist_apply_options) {
-	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_apply_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
-}
-
 func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -4658,6 +4647,17 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
+}
+
+func NewDist_apply_options() (_swig_ret Dist_apply_options) {
+	var swig_r Dist_apply_options
+	swig_r = (Dist_apply_options)(SwigcptrDist_apply_options(C._wrap_new_dist_apply_options_cdist_df3c328f470b7138()))
+	return swig_r
+}
+
+func DeleteDist_apply_options(arg1 Dist_apply_options) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_apply_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_apply_options) Set_function(arg2 int64) {
@@ -7128,6 +7128,14 @@ func (arg1 SwigcptrDist_cross_device_options) Count_memory() {
 	C._wrap_dist_cross_device_options_count_memory_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
 }
 
+func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int, arg4 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_dist_cross_device_options_set_functions_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+}
+
 func NewDist_cross_device_options() (_swig_ret Dist_cross_device_options) {
 	var swig_r Dist_cross_device_options
 	swig_r = (Dist_cross_device_options)(SwigcptrDist_cross_device_options(C._wrap_new_dist_cross_device_options_cdist_df3c328f470b7138()))
@@ -7145,14 +7153,6 @@ func (arg1 SwigcptrDist_cross_device_options) Set_accumulate(arg2 int64) {
 	C._wrap_dist_cross_device_options_set_accumulate_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int, arg4 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	C._wrap_dist_cross_device_options_set_functions_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
-}
-
 type Dist_cross_device_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_cross_device_options()
@@ -7160,8 +7160,8 @@ type Dist_cross_device_options interface {
 	SetReduce_to_device(arg2 string)
 	SetAccumulate_element_bytes(arg2 int64)
 	Count_memory()
-	Set_accumulate(arg2 int64)
 	Set_functions(arg2 int64, arg3 int, arg4 int)
+	Set_accumulate(arg2 int64)
 }
 
 func Dist_cross_device_create(arg1 Dist_cross_device_options, arg2 *int64) (_swig_ret error) {
@@ -7299,30 +7299,6 @@ func (arg1 SwigcptrDist_checkpoint_options) SetPosition(arg2 Dist_position) {
 	C._wrap_dist_checkpoint_options_position_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
-func NewDist_checkpoint_options() (_swig_ret Dist_checkpoint_options) {
-	var swig_r Dist_checkpoint_options
-	swig_r = (Dist_checkpoint_options)(SwigcptrDist_checkpoint_options(C._wrap_new_dist_checkpoint_options_cdist_df3c328f470b7138()))
-	return swig_r
-}
-
-func DeleteDist_checkpoint_options(arg1 Dist_checkpoint_options) {
-	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_checkpoint_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
-}
-
-func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64) {
-	_swig_i_0 := arg1
-	var _swig_i_1 string
-
-	_swig_i_1 = swigTexts(arg2)
-
-	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_names_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
-	if Swig_escape_always_false {
-		Swig_escape_val = _swig_i_1
-	}
-}
-
 func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_keys(arg2 []string, arg3 int64) {
 	_swig_i_0 := arg1
 	var _swig_i_1 string
@@ -7349,14 +7325,38 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_texts(arg2 []string, ar
 	}
 }
 
+func NewDist_checkpoint_options() (_swig_ret Dist_checkpoint_options) {
+	var swig_r Dist_checkpoint_options
+	swig_r = (Dist_checkpoint_options)(SwigcptrDist_checkpoint_options(C._wrap_new_dist_checkpoint_options_cdist_df3c328f470b7138()))
+	return swig_r
+}
+
+func DeleteDist_checkpoint_options(arg1 Dist_checkpoint_options) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_checkpoint_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64) {
+	_swig_i_0 := arg1
+	var _swig_i_1 string
+
+	_swig_i_1 = swigTexts(arg2)
+
+	_swig_i_2 := arg3
+	C._wrap_dist_checkpoint_options_set_names_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	if Swig_escape_always_false {
+		Swig_escape_val = _swig_i_1
+	}
+}
+
 type Dist_checkpoint_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_checkpoint_options()
 	SetSharded(arg2 int)
 	SetPosition(arg2 Dist_position)
-	Set_names(arg2 []string, arg3 int64)
 	Set_metadata_keys(arg2 []string, arg3 int64)
 	Set_metadata_texts(arg2 []string, arg3 int64)
+	Set_names(arg2 []string, arg3 int64)
 }
 
 func Dist_checkpoint_save(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg5 Dist_checkpoint_options) (_swig_ret error) {
@@ -7614,6 +7614,16 @@ func (arg1 SwigcptrDist_preemption_options) SetGrace_ns(arg2 int64) {
 	C._wrap_dist_preemption_options_grace_ns_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
+func (arg1 SwigcptrDist_preemption_options) Set_variables(arg2 []int64, arg3 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_dist_preemption_options_set_variables_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
 func NewDist_preemption_options() (_swig_ret Dist_preemption_options) {
 	var swig_r Dist_preemption_options
 	swig_r = (Dist_preemption_options)(SwigcptrDist_preemption_options(C._wrap_new_dist_preemption_options_cdist_df3c328f470b7138()))
@@ -7623,16 +7633,6 @@ func NewDist_preemption_options() (_swig_ret Dist_preemption_options) {
 func DeleteDist_preemption_options(arg1 Dist_preemption_options) {
 	_swig_i_0 := getSwigcptr(arg1)
 	C._wrap_delete_dist_preemption_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
-}
-
-func (arg1 SwigcptrDist_preemption_options) Set_variables(arg2 []int64, arg3 int64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	C._wrap_dist_preemption_options_set_variables_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg2
-	}
 }
 
 type Dist_preemption_options interface {
@@ -9646,6 +9646,12 @@ func (arg1 SwigcptrDist_devices_options) SetCancel(arg2 int64) {
 	C._wrap_dist_devices_options_cancel_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
+func (arg1 SwigcptrDist_devices_options) Add_result(arg2 Dist_partition) {
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	C._wrap_dist_devices_options_add_result_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+}
+
 func NewDist_devices_options() (_swig_ret Dist_devices_options) {
 	var swig_r Dist_devices_options
 	swig_r = (Dist_devices_options)(SwigcptrDist_devices_options(C._wrap_new_dist_devices_options_cdist_df3c328f470b7138()))
@@ -9655,12 +9661,6 @@ func NewDist_devices_options() (_swig_ret Dist_devices_options) {
 func DeleteDist_devices_options(arg1 Dist_devices_options) {
 	_swig_i_0 := getSwigcptr(arg1)
 	C._wrap_delete_dist_devices_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
-}
-
-func (arg1 SwigcptrDist_devices_options) Add_result(arg2 Dist_partition) {
-	_swig_i_0 := arg1
-	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_devices_options_add_result_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 type Dist_devices_options interface {

@@ -1472,9 +1472,9 @@ template <class Options> struct Kept : Options {
   std::deque<std::string> texts;
   std::deque<std::vector<const char *>> text_lists;
   std::deque<std::vector<int64_t>> integers;
-  std::vector<double> reals;
+  std::deque<std::vector<int32_t>> short_integers;
+  std::deque<std::vector<double>> reals;
   std::vector<dist_edge> edges;
-  std::vector<int32_t> workers, cpus;
   std::vector<dist_mesh_axis> axes;
   std::vector<const dist_partition *> partitions;
   std::vector<dist_variable *> variables;
@@ -1501,15 +1501,28 @@ template <class Options> const char *keep(Options *options, const char *text) {
 template <class Options> const char *const *keep(Options *options, const char *const *texts, size_t n) {
   if (!texts) return nullptr;
   kept(options)->text_lists.emplace_back();
+  kept(options)->text_lists.back().reserve(n + 1);
   for (size_t i = 0; i < n; i++) kept(options)->text_lists.back().push_back(keep(options, texts[i]));
   return kept(options)->text_lists.back().data();
 }
 
+/* A copy of a list; an empty one is not NULL. */
+template <class Number, class Given>
+const Number *keep(std::deque<std::vector<Number>> &lists, const Given *numbers, size_t n) {
+  if (!numbers) return nullptr;
+  lists.emplace_back(numbers, numbers + n);
+  lists.back().reserve(1);
+  return lists.back().data();
+}
 /* long long: what SWIG takes for int64_t. */
 template <class Options> const int64_t *keep(Options *options, const long long *numbers, size_t n) {
-  if (!numbers) return nullptr;
-  kept(options)->integers.emplace_back(numbers, numbers + n);
-  return kept(options)->integers.back().data();
+  return keep(kept(options)->integers, numbers, n);
+}
+template <class Options> const int32_t *keep(Options *options, const int32_t *numbers, size_t n) {
+  return keep(kept(options)->short_integers, numbers, n);
+}
+template <class Options> const double *keep(Options *options, const double *numbers, size_t n) {
+  return keep(kept(options)->reals, numbers, n);
 }
 
 }  // namespace dist_swig
@@ -1525,6 +1538,18 @@ struct KeptStrategy : Kept<dist_strategy_options> {
 };
 static KeptStrategy *parts(dist_strategy_options *options) {
   return static_cast<KeptStrategy *>(kept(options));
+}
+
+}  // namespace dist_swig
+
+
+namespace dist_swig {
+
+/* The options of the call that this thread makes. */
+static thread_local const dist_collective_options *given_options;
+static dist_work **room_for_work() {
+  auto *const options = const_cast<dist_collective_options *>(given_options);
+  return options && kept(options)->begins_work ? &kept(options)->work : nullptr;
 }
 
 }  // namespace dist_swig
@@ -1642,16 +1667,44 @@ static void dist_strategy_options_reform_set(dist_strategy_options *options, dis
 }
 
 
-namespace dist_swig {
-
-/* The options of the call that this thread makes. */
-static thread_local const dist_collective_options *given_options;
-static dist_work **room_for_work() {
-  auto *const options = const_cast<dist_collective_options *>(given_options);
-  return options && kept(options)->begins_work ? &kept(options)->work : nullptr;
+/** dist_submit() with its options; the token is dist_request_user_data(). */
+static dist_status submit(
+    dist_strategy *strategy, dist_replica_fn fn, void *user_data,
+    int32_t priority,
+    int64_t timeout_ns,
+    dist_cancel *cancel,
+    dist_completions *completions,
+    int64_t request_id,
+    dist_request **out_request) {
+  dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
+  options.priority = priority;
+  options.timeout_ns = timeout_ns;
+  options.cancel = cancel;
+  options.completions = completions;
+  options.request_id = request_id;
+  return dist_submit(strategy, fn, user_data, &options, out_request);
 }
 
-}  // namespace dist_swig
+
+/** dist_batcher_submit() with its options; the token is dist_request_user_data(). */
+static dist_status batcher_submit(
+    dist_batcher *batcher, int64_t token,
+    int32_t priority,
+    int64_t timeout_ns,
+    dist_cancel *cancel,
+    dist_completions *completions,
+    int64_t length,
+    int64_t bytes,
+    dist_request **out_request) {
+  dist_item_options options = DIST_ITEM_OPTIONS_INIT;
+  options.priority = priority;
+  options.timeout_ns = timeout_ns;
+  options.cancel = cancel;
+  options.completions = completions;
+  options.length = length;
+  options.bytes = bytes;
+  return dist_batcher_submit(batcher, dist_swig::pointer(token), &options, out_request);
+}
 
 
 /** A list of dist_cluster_job. */
@@ -1876,35 +1929,6 @@ SWIGINTERN dist_rendezvous_options *new_dist_rendezvous_options(){
     return options;
   }
 SWIGINTERN void delete_dist_rendezvous_options(dist_rendezvous_options *self){ delete dist_swig::kept(self); }
-
-/** dist_submit() with its options; the request's token is dist_request_user_data(). */
-static dist_status submit(dist_strategy *strategy, dist_replica_fn fn, void *user_data, int32_t priority,
-                          int64_t timeout_ns, dist_cancel *cancel, dist_completions *completions,
-                          int64_t request_id, dist_request **out_request) {
-  dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
-  options.priority = priority;
-  options.timeout_ns = timeout_ns;
-  options.cancel = cancel;
-  options.completions = completions;
-  options.request_id = request_id;
-  return dist_submit(strategy, fn, user_data, &options, out_request);
-}
-
-
-/** dist_batcher_submit() with its options; the item's token is dist_request_user_data(), and dist_batch_user_data(). */
-static dist_status batcher_submit(dist_batcher *batcher, int64_t token, int32_t priority, int64_t timeout_ns,
-                                  dist_cancel *cancel, dist_completions *completions, int64_t length, int64_t bytes,
-                                  dist_request **out_request) {
-  dist_item_options options = DIST_ITEM_OPTIONS_INIT;
-  options.priority = priority;
-  options.timeout_ns = timeout_ns;
-  options.cancel = cancel;
-  options.completions = completions;
-  options.length = length;
-  options.bytes = bytes;
-  return dist_batcher_submit(batcher, dist_swig::pointer(token), &options, out_request);
-}
-
 SWIGINTERN void dist_strategy_options_count_memory(dist_strategy_options *self){ dist_swig::parts(self)->host_part.allocator = dist_swig::counting; }
 SWIGINTERN dist_strategy_options *new_dist_strategy_options(){
     dist_swig::KeptStrategy *options = new dist_swig::KeptStrategy();
@@ -1920,14 +1944,6 @@ SWIGINTERN dist_strategy_options *new_dist_strategy_options(){
     return options;
   }
 SWIGINTERN void delete_dist_strategy_options(dist_strategy_options *self){ delete dist_swig::parts(self); }
-SWIGINTERN void dist_strategy_options_set_log(dist_strategy_options *self,int64_t token){
-    dist_swig::parts(self)->host_part.log = dist_swig::on_log;
-    dist_swig::parts(self)->host_part.log_user_data = dist_swig::pointer(token);
-  }
-SWIGINTERN void dist_strategy_options_set_devices(dist_strategy_options *self,char const *const *texts,size_t n){
-    self->devices = dist_swig::keep(self, texts, n);
-    self->num_devices = n;
-  }
 SWIGINTERN void dist_strategy_options_set_axes(dist_strategy_options *self,char const *const *texts,int32_t const *sizes,size_t n){
     std::vector<dist_mesh_axis> &axes = dist_swig::kept(self)->axes;
     axes.clear();
@@ -1938,11 +1954,6 @@ SWIGINTERN void dist_strategy_options_set_axes(dist_strategy_options *self,char 
     dist_swig::parts(self)->mesh_part.axes = axes.data();
     dist_swig::parts(self)->mesh_part.num_axes = n;
   }
-SWIGINTERN void dist_strategy_options_set_cpus(dist_strategy_options *self,int32_t const *numbers,size_t n){
-    dist_swig::kept(self)->cpus.assign(numbers, numbers + n);
-    dist_swig::parts(self)->cpu_part.cpus = n ? dist_swig::kept(self)->cpus.data() : nullptr;
-    dist_swig::parts(self)->cpu_part.num_cpus = n;
-  }
 SWIGINTERN void dist_strategy_options_set_executor(dist_strategy_options *self,int64_t token,int32_t num_threads){
     dist_executor &executor = dist_swig::kept(self)->executor;
     dist_executor_init(&executor, sizeof executor);
@@ -1950,11 +1961,6 @@ SWIGINTERN void dist_strategy_options_set_executor(dist_strategy_options *self,i
     executor.execute = dist_swig::on_execute;
     executor.user_data = dist_swig::pointer(token);
     dist_swig::parts(self)->host_part.executor = &executor;
-  }
-SWIGINTERN void dist_strategy_options_set_replicas_of_workers(dist_strategy_options *self,int32_t const *replicas,size_t n){
-    dist_swig::kept(self)->workers.assign(replicas, replicas + n);
-    dist_swig::parts(self)->worker_part.replicas_of_workers = dist_swig::kept(self)->workers.data();
-    dist_swig::parts(self)->worker_part.num_workers = n;
   }
 SWIGINTERN void dist_strategy_options_set_functions(dist_strategy_options *self,int64_t token,int32_t shared_copy,int32_t has_reduce,int32_t has_broadcast,int32_t has_gather){
     dist_strategy_functions &table = dist_swig::kept(self)->strategy_functions;
@@ -1965,6 +1971,22 @@ SWIGINTERN void dist_strategy_options_set_functions(dist_strategy_options *self,
     if (has_gather) table.gather = dist_swig::on_gather_components;
     self->functions = &table;
     self->functions_user_data = dist_swig::pointer(token);
+  }
+SWIGINTERN void dist_strategy_options_set_devices(dist_strategy_options *self,char const *const *texts,size_t n){
+    self->devices = dist_swig::keep(self, texts, n);
+    self->num_devices = n;
+  }
+SWIGINTERN void dist_strategy_options_set_cpus(dist_strategy_options *self,int32_t const *numbers,size_t n){
+    dist_swig::parts(self)->cpu_part.cpus = dist_swig::keep(self, numbers, n);
+    dist_swig::parts(self)->cpu_part.num_cpus = n;
+  }
+SWIGINTERN void dist_strategy_options_set_log(dist_strategy_options *self,int64_t token){
+    dist_swig::parts(self)->host_part.log = dist_swig::on_log;
+    dist_swig::parts(self)->host_part.log_user_data = dist_swig::pointer(token);
+  }
+SWIGINTERN void dist_strategy_options_set_replicas_of_workers(dist_strategy_options *self,int32_t const *numbers,size_t n){
+    dist_swig::parts(self)->worker_part.replicas_of_workers = dist_swig::keep(self, numbers, n);
+    dist_swig::parts(self)->worker_part.num_workers = n;
   }
 SWIGINTERN dist_strategy_properties *new_dist_strategy_properties(){
     dist_strategy_properties *record = new dist_strategy_properties;
@@ -1991,39 +2013,36 @@ SWIGINTERN dist_run_options *new_dist_run_options(){
     return options;
   }
 SWIGINTERN void delete_dist_run_options(dist_run_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_collective_options_begin_work(dist_collective_options *self){ dist_swig::kept(self)->begins_work = true; }
+SWIGINTERN dist_work *dist_collective_options_work(dist_collective_options *self){ return dist_swig::kept(self)->work; }
 SWIGINTERN dist_collective_options *new_dist_collective_options(){
     dist_swig::Kept<dist_collective_options> *options = new dist_swig::Kept<dist_collective_options>();
     dist_collective_options_init(options, sizeof(dist_collective_options));
     return options;
   }
 SWIGINTERN void delete_dist_collective_options(dist_collective_options *self){ delete dist_swig::kept(self); }
-SWIGINTERN void dist_collective_options_set_weights(dist_collective_options *self,double const *weights,size_t n){
-    dist_swig::kept(self)->reals.assign(weights, weights + n);
-    self->weights = weights ? dist_swig::kept(self)->reals.data() : nullptr;
-  }
+SWIGINTERN void dist_collective_options_set_weights(dist_collective_options *self,double const *numbers,size_t n){ self->weights = n ? dist_swig::keep(self, numbers, n) : nullptr; }
 SWIGINTERN void dist_collective_options_set_reduce(dist_collective_options *self,int64_t token){
     self->reduce_fn = dist_swig::on_reduce;
     self->reduce_user_data = dist_swig::pointer(token);
   }
-SWIGINTERN void dist_collective_options_set_splits(dist_collective_options *self,long long const *numbers,size_t n){ self->splits = dist_swig::keep(self, numbers, n); }
-SWIGINTERN void dist_collective_options_begin_work(dist_collective_options *self){ dist_swig::kept(self)->begins_work = true; }
-SWIGINTERN dist_work *dist_collective_options_work(dist_collective_options *self){ return dist_swig::kept(self)->work; }
+SWIGINTERN void dist_collective_options_set_splits(dist_collective_options *self,long long const *numbers,size_t n){ self->splits = n ? dist_swig::keep(self, numbers, n) : nullptr; }
 SWIGINTERN dist_communication_options *new_dist_communication_options(){
     dist_swig::Kept<dist_communication_options> *options = new dist_swig::Kept<dist_communication_options>();
     dist_communication_options_init(options, sizeof(dist_communication_options));
     return options;
   }
 SWIGINTERN void delete_dist_communication_options(dist_communication_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_apply_options_set_states(dist_apply_options *self,long long const *numbers,size_t n,size_t num_states){
+    self->num_states = num_states;
+    self->states = dist_swig::kept(self)->tensors.unpack(dist_swig::keep(self, numbers, n), n);
+  }
 SWIGINTERN dist_apply_options *new_dist_apply_options(){
     dist_swig::Kept<dist_apply_options> *options = new dist_swig::Kept<dist_apply_options>();
     dist_apply_options_init(options, sizeof(dist_apply_options));
     return options;
   }
 SWIGINTERN void delete_dist_apply_options(dist_apply_options *self){ delete dist_swig::kept(self); }
-SWIGINTERN void dist_apply_options_set_states(dist_apply_options *self,long long const *numbers,size_t n,size_t num_states){
-    self->num_states = num_states;
-    self->states = dist_swig::kept(self)->tensors.unpack(dist_swig::keep(self, numbers, n), n);
-  }
 SWIGINTERN void dist_apply_options_set_function(dist_apply_options *self,int64_t token){
     self->fn = dist_swig::on_apply;
     self->user_data = dist_swig::pointer(token);
@@ -2047,7 +2066,7 @@ SWIGINTERN dist_batcher_options *new_dist_batcher_options(){
   }
 SWIGINTERN void delete_dist_batcher_options(dist_batcher_options *self){ delete dist_swig::kept(self); }
 SWIGINTERN void dist_batcher_options_set_buckets(dist_batcher_options *self,long long const *numbers,size_t n){
-    self->buckets = n ? dist_swig::keep(self, numbers, n) : nullptr;
+    self->buckets = dist_swig::keep(self, numbers, n);
     self->num_buckets = n;
   }
 SWIGINTERN void dist_batcher_options_set_tokens(dist_batcher_options *self){ self->free_state = self->free_result = dist_swig::on_free; }
@@ -2074,8 +2093,7 @@ SWIGINTERN dist_dataset_options *new_dist_dataset_options(){
   }
 SWIGINTERN void delete_dist_dataset_options(dist_dataset_options *self){ delete dist_swig::kept(self); }
 SWIGINTERN void dist_dataset_options_set_batch_sizes(dist_dataset_options *self,long long const *numbers,size_t n){
-    static const int64_t none = 0; /* an empty list is not NULL */
-    self->batch_sizes = numbers && n == 0 ? &none : dist_swig::keep(self, numbers, n);
+    self->batch_sizes = dist_swig::keep(self, numbers, n);
     self->num_batch_sizes = n;
   }
 SWIGINTERN dist_input_context *new_dist_input_context(){
@@ -2097,6 +2115,15 @@ SWIGINTERN dist_drift *new_dist_drift(){
     return record;
   }
 SWIGINTERN void dist_cross_device_options_count_memory(dist_cross_device_options *self){ self->allocator = dist_swig::counting; }
+SWIGINTERN void dist_cross_device_options_set_functions(dist_cross_device_options *self,int64_t token,int32_t has_broadcast,int32_t has_gather){
+    dist_cross_device_functions &table = dist_swig::kept(self)->functions;
+    dist_cross_device_functions_init(&table, sizeof table);
+    table.reduce = dist_swig::on_reduce_components;
+    if (has_broadcast) table.broadcast = dist_swig::on_broadcast_copies;
+    if (has_gather) table.gather = dist_swig::on_gather_components;
+    self->functions = &table;
+    self->functions_user_data = dist_swig::pointer(token);
+  }
 SWIGINTERN dist_cross_device_options *new_dist_cross_device_options(){
     dist_swig::Kept<dist_cross_device_options> *options = new dist_swig::Kept<dist_cross_device_options>();
     dist_cross_device_options_init(options, sizeof(dist_cross_device_options));
@@ -2107,22 +2134,6 @@ SWIGINTERN void dist_cross_device_options_set_accumulate(dist_cross_device_optio
     self->accumulate = dist_swig::on_reduce;
     self->accumulate_user_data = dist_swig::pointer(token);
   }
-SWIGINTERN void dist_cross_device_options_set_functions(dist_cross_device_options *self,int64_t token,int32_t has_broadcast,int32_t has_gather){
-    dist_cross_device_functions &table = dist_swig::kept(self)->functions;
-    dist_cross_device_functions_init(&table, sizeof table);
-    table.reduce = dist_swig::on_reduce_components;
-    if (has_broadcast) table.broadcast = dist_swig::on_broadcast_copies;
-    if (has_gather) table.gather = dist_swig::on_gather_components;
-    self->functions = &table;
-    self->functions_user_data = dist_swig::pointer(token);
-  }
-SWIGINTERN dist_checkpoint_options *new_dist_checkpoint_options(){
-    dist_swig::Kept<dist_checkpoint_options> *options = new dist_swig::Kept<dist_checkpoint_options>();
-    dist_checkpoint_options_init(options, sizeof(dist_checkpoint_options));
-    return options;
-  }
-SWIGINTERN void delete_dist_checkpoint_options(dist_checkpoint_options *self){ delete dist_swig::kept(self); }
-SWIGINTERN void dist_checkpoint_options_set_names(dist_checkpoint_options *self,char const *const *texts,size_t n){ self->names = dist_swig::keep(self, texts, n); }
 SWIGINTERN void dist_checkpoint_options_set_metadata_keys(dist_checkpoint_options *self,char const *const *texts,size_t n){
     self->metadata_keys = dist_swig::keep(self, texts, n);
     self->num_metadata = n;
@@ -2130,18 +2141,19 @@ SWIGINTERN void dist_checkpoint_options_set_metadata_keys(dist_checkpoint_option
 SWIGINTERN void dist_checkpoint_options_set_metadata_texts(dist_checkpoint_options *self,char const *const *texts,size_t n){
     self->metadata_texts = dist_swig::keep(self, texts, n);
   }
+SWIGINTERN dist_checkpoint_options *new_dist_checkpoint_options(){
+    dist_swig::Kept<dist_checkpoint_options> *options = new dist_swig::Kept<dist_checkpoint_options>();
+    dist_checkpoint_options_init(options, sizeof(dist_checkpoint_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_checkpoint_options(dist_checkpoint_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_checkpoint_options_set_names(dist_checkpoint_options *self,char const *const *texts,size_t n){ self->names = n ? dist_swig::keep(self, texts, n) : nullptr; }
 SWIGINTERN dist_checkpoint_map_options *new_dist_checkpoint_map_options(){
     dist_swig::Kept<dist_checkpoint_map_options> *options = new dist_swig::Kept<dist_checkpoint_map_options>();
     dist_checkpoint_map_options_init(options, sizeof(dist_checkpoint_map_options));
     return options;
   }
 SWIGINTERN void delete_dist_checkpoint_map_options(dist_checkpoint_map_options *self){ delete dist_swig::kept(self); }
-SWIGINTERN dist_preemption_options *new_dist_preemption_options(){
-    dist_swig::Kept<dist_preemption_options> *options = new dist_swig::Kept<dist_preemption_options>();
-    dist_preemption_options_init(options, sizeof(dist_preemption_options));
-    return options;
-  }
-SWIGINTERN void delete_dist_preemption_options(dist_preemption_options *self){ delete dist_swig::kept(self); }
 SWIGINTERN void dist_preemption_options_set_variables(dist_preemption_options *self,dist_variable *const *variables,size_t n){
     dist_swig::kept(self)->variables.assign(variables, variables + n);
 
@@ -2150,6 +2162,12 @@ SWIGINTERN void dist_preemption_options_set_variables(dist_preemption_options *s
     self->variables = dist_swig::kept(self)->variables.data();
     self->num_variables = n;
   }
+SWIGINTERN dist_preemption_options *new_dist_preemption_options(){
+    dist_swig::Kept<dist_preemption_options> *options = new dist_swig::Kept<dist_preemption_options>();
+    dist_preemption_options_init(options, sizeof(dist_preemption_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_preemption_options(dist_preemption_options *self){ delete dist_swig::kept(self); }
 SWIGINTERN void dist_rpc_server_options_count_memory(dist_rpc_server_options *self){ self->allocator = dist_swig::counting; }
 SWIGINTERN dist_rpc_server_options *new_dist_rpc_server_options(){
     dist_swig::Kept<dist_rpc_server_options> *options = new dist_swig::Kept<dist_rpc_server_options>();
@@ -2235,18 +2253,18 @@ SWIGINTERN dist_split_options *new_dist_split_options(){
     return options;
   }
 SWIGINTERN void delete_dist_split_options(dist_split_options *self){ delete dist_swig::kept(self); }
-SWIGINTERN dist_devices_options *new_dist_devices_options(){
-    dist_swig::Kept<dist_devices_options> *options = new dist_swig::Kept<dist_devices_options>();
-    dist_devices_options_init(options, sizeof(dist_devices_options));
-    return options;
-  }
-SWIGINTERN void delete_dist_devices_options(dist_devices_options *self){ delete dist_swig::kept(self); }
 SWIGINTERN void dist_devices_options_add_result(dist_devices_options *self,dist_partition const *partition){
     std::vector<const dist_partition *> &partitions = dist_swig::kept(self)->partitions;
     partitions.push_back(partition);
     self->results = partitions.data();
     self->num_results = partitions.size();
   }
+SWIGINTERN dist_devices_options *new_dist_devices_options(){
+    dist_swig::Kept<dist_devices_options> *options = new dist_swig::Kept<dist_devices_options>();
+    dist_devices_options_init(options, sizeof(dist_devices_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_devices_options(dist_devices_options *self){ delete dist_swig::kept(self); }
 SWIGINTERN dist_halo *new_dist_halo(){
     dist_swig::Kept<dist_halo> *options = new dist_swig::Kept<dist_halo>();
     dist_halo_init(options, sizeof(dist_halo));
@@ -3171,6 +3189,65 @@ void _wrap_run_task_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig
   
   run_task(arg1,arg2);
   
+}
+
+
+_gostring_ _wrap_submit_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_replica_fn arg2 = (dist_replica_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  int32_t arg4 ;
+  int64_t arg5 ;
+  dist_cancel *arg6 = (dist_cancel *) 0 ;
+  dist_completions *arg7 = (dist_completions *) 0 ;
+  int64_t arg8 ;
+  dist_request **arg9 = (dist_request **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_replica : nullptr; arg3 = dist_swig::pointer(token); 
+  }
+  arg4 = (int32_t)_swig_go_2; 
+  arg5 = (int64_t)_swig_go_3; 
+  arg6 = (dist_cancel *)dist_swig::pointer(_swig_go_4); 
+  arg7 = (dist_completions *)dist_swig::pointer(_swig_go_5); 
+  arg8 = (int64_t)_swig_go_6; 
+  arg9 = (dist_request **)_swig_go_7; 
+  
+  result = (dist_status)submit(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  _swig_go_result = dist_swig_report(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_batcher_submit_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
+  dist_batcher *arg1 = (dist_batcher *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  int64_t arg4 ;
+  dist_cancel *arg5 = (dist_cancel *) 0 ;
+  dist_completions *arg6 = (dist_completions *) 0 ;
+  int64_t arg7 ;
+  int64_t arg8 ;
+  dist_request **arg9 = (dist_request **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_batcher *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (dist_cancel *)dist_swig::pointer(_swig_go_4); 
+  arg6 = (dist_completions *)dist_swig::pointer(_swig_go_5); 
+  arg7 = (int64_t)_swig_go_6; 
+  arg8 = (int64_t)_swig_go_7; 
+  arg9 = (dist_request **)_swig_go_8; 
+  
+  result = (dist_status)batcher_submit(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  _swig_go_result = dist_swig_report(result); 
+  return _swig_go_result;
 }
 
 
@@ -4839,65 +4916,6 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_df3c328f470b7138(long long _swig_
 }
 
 
-_gostring_ _wrap_submit_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_replica_fn arg2 = (dist_replica_fn) 0 ;
-  void *arg3 = (void *) 0 ;
-  int32_t arg4 ;
-  int64_t arg5 ;
-  dist_cancel *arg6 = (dist_cancel *) 0 ;
-  dist_completions *arg7 = (dist_completions *) 0 ;
-  int64_t arg8 ;
-  dist_request **arg9 = (dist_request **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  {
-    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_replica : nullptr; arg3 = dist_swig::pointer(token); 
-  }
-  arg4 = (int32_t)_swig_go_2; 
-  arg5 = (int64_t)_swig_go_3; 
-  arg6 = (dist_cancel *)dist_swig::pointer(_swig_go_4); 
-  arg7 = (dist_completions *)dist_swig::pointer(_swig_go_5); 
-  arg8 = (int64_t)_swig_go_6; 
-  arg9 = (dist_request **)_swig_go_7; 
-  
-  result = (dist_status)submit(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
-  _swig_go_result = dist_swig_report(result); 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_batcher_submit_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
-  dist_batcher *arg1 = (dist_batcher *) 0 ;
-  int64_t arg2 ;
-  int32_t arg3 ;
-  int64_t arg4 ;
-  dist_cancel *arg5 = (dist_cancel *) 0 ;
-  dist_completions *arg6 = (dist_completions *) 0 ;
-  int64_t arg7 ;
-  int64_t arg8 ;
-  dist_request **arg9 = (dist_request **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_batcher *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int32_t)_swig_go_2; 
-  arg4 = (int64_t)_swig_go_3; 
-  arg5 = (dist_cancel *)dist_swig::pointer(_swig_go_4); 
-  arg6 = (dist_completions *)dist_swig::pointer(_swig_go_5); 
-  arg7 = (int64_t)_swig_go_6; 
-  arg8 = (int64_t)_swig_go_7; 
-  arg9 = (dist_request **)_swig_go_8; 
-  
-  result = (dist_status)batcher_submit(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
-  _swig_go_result = dist_swig_report(result); 
-  return _swig_go_result;
-}
-
-
 intgo _wrap_dist_version_cdist_df3c328f470b7138() {
   int32_t result;
   intgo _swig_go_result;
@@ -5123,6 +5141,63 @@ void _wrap_delete_dist_strategy_options_cdist_df3c328f470b7138(dist_strategy_opt
 }
 
 
+void _wrap_dist_strategy_options_set_axes_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  char **arg2 = (char **) 0 ;
+  int32_t *arg3 = (int32_t *) 0 ;
+  size_t arg4 ;
+  std::string texts2 ;
+  std::vector< char const * > pointers2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  texts2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  for (size_t at = 0; at < texts2.size(); at += std::strlen(&texts2[at]) + 1) pointers2.push_back(&texts2[at]);
+  arg2 = (char **)(pointers2.empty() ? nullptr : pointers2.data());
+  
+  arg3 = (int32_t *)_swig_go_2.array; 
+  arg4 = (size_t)_swig_go_3; 
+  
+  dist_strategy_options_set_axes(arg1,(char const *const *)arg2,(int const *)arg3,SWIG_STD_MOVE(arg4));
+  
+  
+}
+
+
+void _wrap_dist_strategy_options_set_executor_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  
+  dist_strategy_options_set_executor(arg1,arg2,arg3);
+  
+}
+
+
+void _wrap_dist_strategy_options_set_functions_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  int32_t arg5 ;
+  int32_t arg6 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  arg6 = (int32_t)_swig_go_5; 
+  
+  dist_strategy_options_set_functions(arg1,arg2,arg3,arg4,arg5,arg6);
+  
+}
+
+
 void _wrap_dist_strategy_options_placement_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_placement arg2 ;
@@ -5291,18 +5366,6 @@ void _wrap_dist_strategy_options_reform_set_cdist_df3c328f470b7138(dist_strategy
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  dist_strategy_options_set_log(arg1,arg2);
-  
-}
-
-
 void _wrap_dist_strategy_options_set_devices_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
@@ -5324,29 +5387,6 @@ void _wrap_dist_strategy_options_set_devices_cdist_df3c328f470b7138(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  char **arg2 = (char **) 0 ;
-  int32_t *arg3 = (int32_t *) 0 ;
-  size_t arg4 ;
-  std::string texts2 ;
-  std::vector< char const * > pointers2 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  texts2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
-  for (size_t at = 0; at < texts2.size(); at += std::strlen(&texts2[at]) + 1) pointers2.push_back(&texts2[at]);
-  arg2 = (char **)(pointers2.empty() ? nullptr : pointers2.data());
-  
-  arg3 = (int32_t *)_swig_go_2.array; 
-  arg4 = (size_t)_swig_go_3; 
-  
-  dist_strategy_options_set_axes(arg1,(char const *const *)arg2,(int const *)arg3,SWIG_STD_MOVE(arg4));
-  
-  
-}
-
-
 void _wrap_dist_strategy_options_set_cpus_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
@@ -5361,16 +5401,14 @@ void _wrap_dist_strategy_options_set_cpus_cdist_df3c328f470b7138(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_executor_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_strategy_options_set_log_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
-  int32_t arg3 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
   arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int32_t)_swig_go_2; 
   
-  dist_strategy_options_set_executor(arg1,arg2,arg3);
+  dist_strategy_options_set_log(arg1,arg2);
   
 }
 
@@ -5385,26 +5423,6 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_df3c328f470b7138(
   arg3 = (size_t)_swig_go_2; 
   
   dist_strategy_options_set_replicas_of_workers(arg1,(int const *)arg2,SWIG_STD_MOVE(arg3));
-  
-}
-
-
-void _wrap_dist_strategy_options_set_functions_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int64_t arg2 ;
-  int32_t arg3 ;
-  int32_t arg4 ;
-  int32_t arg5 ;
-  int32_t arg6 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int32_t)_swig_go_2; 
-  arg4 = (int32_t)_swig_go_3; 
-  arg5 = (int32_t)_swig_go_4; 
-  arg6 = (int32_t)_swig_go_5; 
-  
-  dist_strategy_options_set_functions(arg1,arg2,arg3,arg4,arg5,arg6);
   
 }
 
@@ -6517,6 +6535,29 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_df3c328f470b71
 }
 
 
+void _wrap_dist_collective_options_begin_work_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  
+  dist_collective_options_begin_work(arg1);
+  
+}
+
+
+long long _wrap_dist_collective_options_work_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  dist_work *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  
+  result = (dist_work *)dist_collective_options_work(arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
 dist_collective_options *_wrap_new_dist_collective_options_cdist_df3c328f470b7138() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
@@ -6575,29 +6616,6 @@ void _wrap_dist_collective_options_set_splits_cdist_df3c328f470b7138(dist_collec
   
   dist_collective_options_set_splits(arg1,(long long const *)arg2,SWIG_STD_MOVE(arg3));
   
-}
-
-
-void _wrap_dist_collective_options_begin_work_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0) {
-  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
-  
-  arg1 = *(dist_collective_options **)&_swig_go_0; 
-  
-  dist_collective_options_begin_work(arg1);
-  
-}
-
-
-long long _wrap_dist_collective_options_work_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0) {
-  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
-  dist_work *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_collective_options **)&_swig_go_0; 
-  
-  result = (dist_work *)dist_collective_options_work(arg1);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
 }
 
 
@@ -7236,6 +7254,22 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_df3c328f470b7138(dist_apply_op
 }
 
 
+void _wrap_dist_apply_options_set_states_cdist_df3c328f470b7138(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
+  long long *arg2 = (long long *) 0 ;
+  size_t arg3 ;
+  size_t arg4 ;
+  
+  arg1 = *(dist_apply_options **)&_swig_go_0; 
+  arg2 = (long long *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  arg4 = (size_t)_swig_go_3; 
+  
+  dist_apply_options_set_states(arg1,(long long const *)arg2,SWIG_STD_MOVE(arg3),SWIG_STD_MOVE(arg4));
+  
+}
+
+
 dist_apply_options *_wrap_new_dist_apply_options_cdist_df3c328f470b7138() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
@@ -7253,22 +7287,6 @@ void _wrap_delete_dist_apply_options_cdist_df3c328f470b7138(dist_apply_options *
   arg1 = *(dist_apply_options **)&_swig_go_0; 
   
   delete_dist_apply_options(arg1);
-  
-}
-
-
-void _wrap_dist_apply_options_set_states_cdist_df3c328f470b7138(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
-  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
-  long long *arg2 = (long long *) 0 ;
-  size_t arg3 ;
-  size_t arg4 ;
-  
-  arg1 = *(dist_apply_options **)&_swig_go_0; 
-  arg2 = (long long *)_swig_go_1.array; 
-  arg3 = (size_t)_swig_go_2; 
-  arg4 = (size_t)_swig_go_3; 
-  
-  dist_apply_options_set_states(arg1,(long long const *)arg2,SWIG_STD_MOVE(arg3),SWIG_STD_MOVE(arg4));
   
 }
 
@@ -10358,6 +10376,22 @@ void _wrap_dist_cross_device_options_count_memory_cdist_df3c328f470b7138(dist_cr
 }
 
 
+void _wrap_dist_cross_device_options_set_functions_cdist_df3c328f470b7138(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  
+  dist_cross_device_options_set_functions(arg1,arg2,arg3,arg4);
+  
+}
+
+
 dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_df3c328f470b7138() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
@@ -10387,22 +10421,6 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_df3c328f470b7138(dist_
   arg2 = (int64_t)_swig_go_1; 
   
   dist_cross_device_options_set_accumulate(arg1,arg2);
-  
-}
-
-
-void _wrap_dist_cross_device_options_set_functions_cdist_df3c328f470b7138(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  int64_t arg2 ;
-  int32_t arg3 ;
-  int32_t arg4 ;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int32_t)_swig_go_2; 
-  arg4 = (int32_t)_swig_go_3; 
-  
-  dist_cross_device_options_set_functions(arg1,arg2,arg3,arg4);
   
 }
 
@@ -10564,48 +10582,6 @@ void _wrap_dist_checkpoint_options_position_set_cdist_df3c328f470b7138(dist_chec
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_df3c328f470b7138() {
-  dist_checkpoint_options *result = 0 ;
-  dist_checkpoint_options *_swig_go_result;
-  
-  
-  result = (dist_checkpoint_options *)new_dist_checkpoint_options();
-  *(dist_checkpoint_options **)&_swig_go_result = (dist_checkpoint_options *)result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_delete_dist_checkpoint_options_cdist_df3c328f470b7138(dist_checkpoint_options *_swig_go_0) {
-  dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
-  
-  arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
-  
-  delete_dist_checkpoint_options(arg1);
-  
-}
-
-
-void _wrap_dist_checkpoint_options_set_names_cdist_df3c328f470b7138(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
-  dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
-  char **arg2 = (char **) 0 ;
-  size_t arg3 ;
-  std::string texts2 ;
-  std::vector< char const * > pointers2 ;
-  
-  arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
-  
-  texts2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
-  for (size_t at = 0; at < texts2.size(); at += std::strlen(&texts2[at]) + 1) pointers2.push_back(&texts2[at]);
-  arg2 = (char **)(pointers2.empty() ? nullptr : pointers2.data());
-  
-  arg3 = (size_t)_swig_go_2; 
-  
-  dist_checkpoint_options_set_names(arg1,(char const *const *)arg2,SWIG_STD_MOVE(arg3));
-  
-  
-}
-
-
 void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_df3c328f470b7138(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
@@ -10643,6 +10619,48 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_df3c328f470b7138(dis
   arg3 = (size_t)_swig_go_2; 
   
   dist_checkpoint_options_set_metadata_texts(arg1,(char const *const *)arg2,SWIG_STD_MOVE(arg3));
+  
+  
+}
+
+
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_df3c328f470b7138() {
+  dist_checkpoint_options *result = 0 ;
+  dist_checkpoint_options *_swig_go_result;
+  
+  
+  result = (dist_checkpoint_options *)new_dist_checkpoint_options();
+  *(dist_checkpoint_options **)&_swig_go_result = (dist_checkpoint_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_checkpoint_options_cdist_df3c328f470b7138(dist_checkpoint_options *_swig_go_0) {
+  dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
+  
+  arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
+  
+  delete_dist_checkpoint_options(arg1);
+  
+}
+
+
+void _wrap_dist_checkpoint_options_set_names_cdist_df3c328f470b7138(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+  dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
+  char **arg2 = (char **) 0 ;
+  size_t arg3 ;
+  std::string texts2 ;
+  std::vector< char const * > pointers2 ;
+  
+  arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
+  
+  texts2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  for (size_t at = 0; at < texts2.size(); at += std::strlen(&texts2[at]) + 1) pointers2.push_back(&texts2[at]);
+  arg2 = (char **)(pointers2.empty() ? nullptr : pointers2.data());
+  
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_checkpoint_options_set_names(arg1,(char const *const *)arg2,SWIG_STD_MOVE(arg3));
   
   
 }
@@ -10970,6 +10988,20 @@ void _wrap_dist_preemption_options_grace_ns_set_cdist_df3c328f470b7138(dist_pree
 }
 
 
+void _wrap_dist_preemption_options_set_variables_cdist_df3c328f470b7138(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
+  dist_variable **arg2 = (dist_variable **) 0 ;
+  size_t arg3 ;
+  
+  arg1 = *(dist_preemption_options **)&_swig_go_0; 
+  arg2 = (dist_variable **)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_preemption_options_set_variables(arg1,(dist_variable *const *)arg2,SWIG_STD_MOVE(arg3));
+  
+}
+
+
 dist_preemption_options *_wrap_new_dist_preemption_options_cdist_df3c328f470b7138() {
   dist_preemption_options *result = 0 ;
   dist_preemption_options *_swig_go_result;
@@ -10987,20 +11019,6 @@ void _wrap_delete_dist_preemption_options_cdist_df3c328f470b7138(dist_preemption
   arg1 = *(dist_preemption_options **)&_swig_go_0; 
   
   delete_dist_preemption_options(arg1);
-  
-}
-
-
-void _wrap_dist_preemption_options_set_variables_cdist_df3c328f470b7138(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
-  dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
-  dist_variable **arg2 = (dist_variable **) 0 ;
-  size_t arg3 ;
-  
-  arg1 = *(dist_preemption_options **)&_swig_go_0; 
-  arg2 = (dist_variable **)_swig_go_1.array; 
-  arg3 = (size_t)_swig_go_2; 
-  
-  dist_preemption_options_set_variables(arg1,(dist_variable *const *)arg2,SWIG_STD_MOVE(arg3));
   
 }
 
@@ -13501,6 +13519,18 @@ void _wrap_dist_devices_options_cancel_set_cdist_df3c328f470b7138(dist_devices_o
 }
 
 
+void _wrap_dist_devices_options_add_result_cdist_df3c328f470b7138(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+  dist_devices_options *arg1 = (dist_devices_options *) 0 ;
+  dist_partition *arg2 = (dist_partition *) 0 ;
+  
+  arg1 = *(dist_devices_options **)&_swig_go_0; 
+  arg2 = *(dist_partition **)&_swig_go_1; 
+  
+  dist_devices_options_add_result(arg1,(dist_partition const *)arg2);
+  
+}
+
+
 dist_devices_options *_wrap_new_dist_devices_options_cdist_df3c328f470b7138() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
@@ -13518,18 +13548,6 @@ void _wrap_delete_dist_devices_options_cdist_df3c328f470b7138(dist_devices_optio
   arg1 = *(dist_devices_options **)&_swig_go_0; 
   
   delete_dist_devices_options(arg1);
-  
-}
-
-
-void _wrap_dist_devices_options_add_result_cdist_df3c328f470b7138(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
-  dist_devices_options *arg1 = (dist_devices_options *) 0 ;
-  dist_partition *arg2 = (dist_partition *) 0 ;
-  
-  arg1 = *(dist_devices_options **)&_swig_go_0; 
-  arg2 = *(dist_partition **)&_swig_go_1; 
-  
-  dist_devices_options_add_result(arg1,(dist_partition const *)arg2);
   
 }
 
