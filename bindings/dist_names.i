@@ -438,6 +438,7 @@ communication | Communication | communication | communication
 contributions | Contributions | contributions | contributions
 copy_of_replica | SharedCopy | copyOfReplica | copy_of_replica
 core_assignment | coreAssignment | coreAssignment | core_assignment
+cpus | CPUs | cpus | cpus
 device_coordinates | deviceCoordinates | deviceCoordinates | device_coordinates
 element_bytes | elementBytes | elementBytes | element_bytes
 gpus_per_host | GPUsPerHost | gpusPerHost | gpus_per_host
@@ -455,7 +456,7 @@ name_space | Namespace | namespace | name_space
 names | Names | names | names
 num_axes | len(Axes) | axes | num_axes
 num_batch_sizes | len(BatchSizes) | the number of sizes | num_batch_sizes
-num_cpus | NumCpus | cpus | num_cpus
+num_cpus | len(CPUs) | cpus | num_cpus
 num_devices | len(Devices) | devices | num_devices
 num_devices_per_task | the number of devices per task | numDevicesPerTask | num_devices_per_task
 num_jobs | the number of jobs | the number of jobs | num_jobs
@@ -481,7 +482,7 @@ request_id | RequestID | requestId | request_id
 results | Results | results | results
 rpc_layer | RPCLayer | rpcLayer | rpc_layer
 splits | Splits | splits | splits
-stack_size_bytes | StackSize | stackSizeBytes | stack_size_bytes
+stack_size_bytes | StackSizeBytes | stackSizeBytes | stack_size_bytes
 stuck_ns | Stuck | stuck | stuck
 task_id | TaskID | taskId | task_id
 tf_config | TFConfig | tfConfig | tf_config

@@ -307,7 +307,10 @@ def meaning(option, translate, words):
 def written():
     """Path below bindings -> text."""
     all_records = records()
-    return {"dist_option_fields.i": swig(all_records)}
+    sys.modules.setdefault("options", sys.modules[__name__])  # what the languages' modules import
+    import options_go
+
+    return {"dist_option_fields.i": swig(all_records), **options_go.files(all_records)}
 
 
 def main(arguments):

@@ -2,17 +2,11 @@
 
 package dist
 
-import "libdist.example/dist/internal/cdist"
+import (
+	"slices"
 
-// ApplyOptions specifies how [Replica.ReduceApply] applies reduced gradients: by gradient descent, or with a
-// function of the program.
-type ApplyOptions struct {
-	LearningRate float64   // for gradient descent
-	Momentum     float64   // for gradient descent; 0 = no momentum and no states
-	ClipNorm     float64   // > 0: scale gradients down if their global norm exceeds it; 0 = no clipping
-	States       [][]Array // lists with the shapes of the parameters; gradient descent with momentum needs one
-	Function     ApplyFunc // update function; nil = gradient descent. The function of replica 0 is used
-}
+	"libdist.example/dist/internal/cdist"
+)
 
 // ReduceApply reduces gradients and updates parameters with them in one pass, block by block, while each
 // block is in the cache. Parameters and states are mirrored: either every replica passes its own copy and all
@@ -35,9 +29,11 @@ func (r *Replica) ReduceApply(op ReduceOp, gradients, parameters []Array, apply 
 	defer c.end()
 	replica := c.begin(r, options)
 	gradientNumbers, parameterNumbers := c.tensors(gradients), c.tensors(parameters)
-	native := cdist.NewDist_apply_options()
+	native := apply.native(&c.uses)
 	defer cdist.DeleteDist_apply_options(native)
-	c.apply(native, &apply)
+	if apply.Function != nil {
+		native.SetKind(applyCallback)
+	}
 	if c.err != nil {
 		return 0, c.err
 	}
@@ -46,22 +42,8 @@ func (r *Replica) ReduceApply(op ReduceOp, gradients, parameters []Array, apply 
 	return norm, err
 }
 
-func (c *collective) apply(native cdist.Dist_apply_options, apply *ApplyOptions) {
-	native.SetKind(applySGD)
-	native.SetLearning_rate(apply.LearningRate)
-	native.SetMomentum(apply.Momentum)
-	native.SetClip_norm(apply.ClipNorm)
-	var states []Array
-	for _, list := range apply.States {
-		states = append(states, list...)
-	}
-	numbers := c.tensors(states)
-	native.Set_states(numbers, int64(len(numbers)), int64(len(apply.States)))
-	if apply.Function != nil {
-		native.SetKind(applyCallback)
-		c.user.apply = apply.Function
-		token := register(&c.user)
-		c.tokens = append(c.tokens, token)
-		native.Set_function(token)
-	}
+// states sets lists of tensors.
+func (u *uses) states(native cdist.Dist_apply_options, lists [][]Array) {
+	numbers := u.tensors(slices.Concat(lists...))
+	native.Set_states(numbers, int64(len(numbers)), int64(len(lists)))
 }

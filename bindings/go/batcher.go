@@ -8,19 +8,6 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// BatcherOptions specifies how [Strategy.NewBatcher] forms batches. The zero value selects the defaults.
-type BatcherOptions struct {
-	MaxItems   int           // maximum number of items per step and per instance, at most 4096; 0 = default (32)
-	MaxDelay   time.Duration // how long an item waits for others although an instance is idle; 0 = not at all
-	MaxWaiting int           // maximum number of waiting items; 0 = default (1024)
-	MaxBytes   int64         // maximum sum of ItemOptions.Bytes per instance; 0 = no limit
-	Buckets    []int64       // lengths in ascending order, from 1; nil = one bucket for all items
-	Continuous bool          // true: an item stays until Batch.End; false: an item is in one step
-	// MaxResults is the maximum number of partial results of an item that have not been taken; 0 = default (16).
-	// An item with that many takes part in no further step until one is taken.
-	MaxResults int
-}
-
 // A Batcher collects requests, called items, and processes several of them together in steps. Each step is
 // one call of a [StepFunc] on one instance of the strategy; see [Strategy.OpenInstances].
 type Batcher struct {
@@ -54,15 +41,8 @@ func (s *Strategy) NewBatcher(step StepFunc, options BatcherOptions) (*Batcher, 
 	var u uses
 	defer u.end()
 	strategy := u.busy(s)
-	native := cdist.NewDist_batcher_options()
+	native := options.native(&u)
 	defer cdist.DeleteDist_batcher_options(native)
-	native.SetMax_items(u.int32("BatcherOptions.MaxItems", options.MaxItems))
-	native.SetMax_delay_ns(int64(options.MaxDelay))
-	native.SetMax_waiting(int64(options.MaxWaiting))
-	native.SetMax_bytes(options.MaxBytes)
-	native.Set_buckets(options.Buckets, int64(len(options.Buckets)))
-	native.SetContinuous(intOf(options.Continuous))
-	native.SetMax_results(u.int32("BatcherOptions.MaxResults", options.MaxResults))
 	native.Set_tokens()
 	if u.err != nil {
 		return nil, u.err
@@ -74,6 +54,7 @@ func (s *Strategy) NewBatcher(step StepFunc, options BatcherOptions) (*Batcher, 
 		forget(token)
 		return nil, fromNative(err)
 	}
+	b.given = u.keep()
 	b.open(out, func(native int64) {
 		if cdist.Dist_batcher_destroy(native) == nil {
 			forget(token)

@@ -4,21 +4,11 @@ package dist
 
 import (
 	"iter"
+	"maps"
 	"slices"
 
 	"libdist.example/dist/internal/cdist"
 )
-
-// CheckpointOptions specifies what a checkpoint contains besides the variables.
-type CheckpointOptions struct {
-	Names []string // names of the variables in the file; nil = their own names
-	// Position is the input position to save. On loading, it receives the saved position. It may be nil.
-	Position *Position
-	Metadata map[string]string // texts to store in the file; ignored on loading
-	// Sharded makes SaveCheckpoint write an index at the path, and one shard per worker that holds the worker's
-	// part of the variables. It is ignored on loading.
-	Sharded bool
-}
 
 // SaveCheckpoint writes the values of variables to a checkpoint: one safetensors file, or an index and one
 // shard per worker. Any strategy with any number of replicas can load it. An existing file is replaced
@@ -45,34 +35,14 @@ func (s *Strategy) checkpoint(path string, variables []*Variable, options *Check
 	var u uses
 	defer u.end()
 	strategy, path := u.strategy(s), u.text(path)
-	u.texts(options.Names)
-	for key, text := range options.Metadata {
-		u.texts([]string{key, text})
-	}
 	handles := make([]int64, len(variables))
 	for i, v := range variables {
 		handles[i] = u.variable(v)
 	}
+	native := options.native(&u)
+	defer cdist.DeleteDist_checkpoint_options(native)
 	if u.err != nil {
 		return u.err
-	}
-	native := cdist.NewDist_checkpoint_options()
-	defer cdist.DeleteDist_checkpoint_options(native)
-	if len(options.Names) > 0 {
-		native.Set_names(options.Names, int64(len(options.Names)))
-	}
-	var keys, texts []string
-	for key := range options.Metadata {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		texts = append(texts, options.Metadata[key])
-	}
-	native.Set_metadata_keys(keys, int64(len(keys)))
-	native.Set_metadata_texts(texts, int64(len(texts)))
-	if options.Sharded {
-		native.SetSharded(1)
 	}
 	if options.Position == nil {
 		return fromNative(call(strategy, path, handles, int64(len(handles)), native))
@@ -85,6 +55,17 @@ func (s *Strategy) checkpoint(path string, variables []*Variable, options *Check
 		*options.Position = positionOf(position)
 	}
 	return err
+}
+
+// metadata sets the texts of a checkpoint, sorted by key.
+func (u *uses) metadata(native cdist.Dist_checkpoint_options, given map[string]string) {
+	keys := slices.Sorted(maps.Keys(given))
+	texts := make([]string, len(keys))
+	for i, key := range keys {
+		texts[i] = given[key]
+	}
+	native.Set_metadata_keys(u.texts(keys), int64(len(keys)))
+	native.Set_metadata_texts(u.texts(texts), int64(len(texts)))
 }
 
 // A Checkpoint is a file of tensors that is open for reading. It may outlive the strategy.

@@ -32,6 +32,7 @@ type hostAnswer struct {
 // close the resolver.
 func NewHostResolver(functions ResolverFunctions, options *ResolverOptions) (*ClusterResolver, error) {
 	var u uses
+	defer u.end()
 	host := &hostAnswer{functions: functions}
 	answered := 0
 	for question, given := range map[int]bool{

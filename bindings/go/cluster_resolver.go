@@ -18,46 +18,8 @@ type ClusterResolver struct {
 	hosts []*hostAnswer // the program's own resolvers in it
 }
 
-// ResolverOptions specifies settings that take precedence over what a resolver finds. Fields that are nil are
-// not set; [Given] returns a pointer to a value.
-type ResolverOptions struct {
-	TaskType        *string // job of this process
-	TaskID          *int    // index of this process in its job
-	NumAccelerators int     // accelerators of this process; 0 = none, or those from SlurmOptions
-	RPCLayer        *string // "grpc": prefix of addresses, followed by ://; "" = no prefix
-	Environment     *string // platform on which the cluster runs, such as "google" or ""
-	SessionAddress  *string // result of Master if no task is given; only for NewSimpleResolver
-	TFConfig        *string // value of TF_CONFIG; nil = the environment variable
-}
-
 // Given returns a pointer to value, for option fields that are pointers.
 func Given[T any](value T) *T { return &value }
-
-// native returns the options for C, which the caller must delete; nil for nil.
-func (o *ResolverOptions) native(u *uses) cdist.Dist_cluster_resolver_options {
-	if o == nil {
-		return nil
-	}
-	native := cdist.NewDist_cluster_resolver_options()
-	if o.TaskID != nil {
-		native.SetHas_task_id(1)
-		native.SetTask_id(u.taskID(*o.TaskID))
-	}
-	native.SetNum_accelerators(u.int32("ResolverOptions.NumAccelerators", o.NumAccelerators))
-	u.ifGiven(o.TaskType, native.Set_task_type)
-	u.ifGiven(o.RPCLayer, native.Set_rpc_layer)
-	u.ifGiven(o.Environment, native.SetEnvironment)
-	u.ifGiven(o.SessionAddress, native.SetSession_address)
-	u.ifGiven(o.TFConfig, native.SetTf_config)
-	return native
-}
-
-// ifGiven sets a text, unless it is nil.
-func (u *uses) ifGiven(text *string, set func(string)) {
-	if text != nil {
-		set(u.text(*text))
-	}
-}
 
 // newResolver creates a resolver with options.
 func newResolver(u *uses, options *ResolverOptions, hosts []*hostAnswer,
@@ -74,6 +36,7 @@ func newResolver(u *uses, options *ResolverOptions, hosts []*hostAnswer,
 		return nil, fromNative(err)
 	}
 	r := &ClusterResolver{hosts: hosts}
+	r.given = u.keep()
 	r.open(out, cdist.Dist_cluster_resolver_destroy, nil)
 	return r, nil
 }
@@ -92,21 +55,8 @@ func NewSimpleResolver(spec *ClusterSpec, options *ResolverOptions) (*ClusterRes
 // NewTFConfigResolver returns a resolver for TF_CONFIG. It reads the environment variable at each query.
 func NewTFConfigResolver(options *ResolverOptions) (*ClusterResolver, error) {
 	var u uses
+	defer u.end()
 	return newResolver(&u, options, nil, cdist.Dist_cluster_resolver_create_tf_config)
-}
-
-// SlurmOptions describes a Slurm step. A field that is not set is read from the environment variable that its
-// comment names.
-type SlurmOptions struct {
-	Rank            *int       // rank of this process in the step; nil = SLURM_PROCID
-	NumTasks        int        // tasks of the step; 0 = SLURM_STEP_NUM_TASKS, if Jobs is nil
-	HostList        *string    // "n[01-03,7],m1"; nil = SLURM_STEP_NODELIST
-	TasksPerNode    *string    // "2(x3),1", in the order of HostList; nil = SLURM_STEP_TASKS_PER_NODE
-	TasksOnEachHost int        // tasks of every host; 0 = as in TasksPerNode
-	PortBase        int        // port of the first task of a host; 0 = default (8888)
-	GPUsPerHost     int        // 0 = none; GPUs are then not distributed
-	GPUsPerTask     int        // 0 = as many as every task of a host can have
-	Jobs            []SlurmJob // nil = one job, "worker", with all tasks
 }
 
 // A SlurmJob is a job with a number of tasks of a Slurm step.
@@ -121,74 +71,37 @@ type SlurmJob struct {
 // other distribution over several hosts is an error.
 func NewSlurmResolver(slurm SlurmOptions, options *ResolverOptions) (*ClusterResolver, error) {
 	var u uses
-	native := cdist.NewDist_slurm_options()
+	defer u.end()
+	native := slurm.native(&u)
 	defer cdist.DeleteDist_slurm_options(native)
-	if slurm.Rank != nil {
-		native.SetHas_rank(1)
-		native.SetRank(u.taskID(*slurm.Rank))
-	}
-	native.SetNum_tasks(u.int32("SlurmOptions.NumTasks", slurm.NumTasks))
-	u.ifGiven(slurm.HostList, native.SetHost_list)
-	u.ifGiven(slurm.TasksPerNode, native.SetTasks_per_node)
-	native.SetTasks_on_each_host(u.int32("SlurmOptions.TasksOnEachHost", slurm.TasksOnEachHost))
-	native.SetPort_base(u.int32("SlurmOptions.PortBase", slurm.PortBase))
-	native.SetGpus_per_host(u.int32("SlurmOptions.GPUsPerHost", slurm.GPUsPerHost))
-	native.SetGpus_per_task(u.int32("SlurmOptions.GPUsPerTask", slurm.GPUsPerTask))
-	jobs := cdist.NewClusterJobs()
-	defer cdist.DeleteClusterJobs(jobs)
-	for _, job := range slurm.Jobs {
-		jobs.Add(u.text(job.Name), nil, nil, int64(job.NumTasks))
-	}
-	if slurm.Jobs != nil {
-		native.Set_jobs(jobs)
-	}
 	return newResolver(&u, options, nil, func(options cdist.Dist_cluster_resolver_options, out *int64) error {
 		return cdist.Dist_cluster_resolver_create_slurm(native, options, out)
 	})
 }
 
-// KubernetesOptions describes the names of Kubernetes pods. A field that is not set is read from the
-// environment variable that its comment names.
-type KubernetesOptions struct {
-	Index      *int    // index of this pod; nil = JOB_COMPLETION_INDEX, or the number at the end of the host name
-	NumWorkers int     // 0 = WORLD_SIZE
-	FirstIndex int     // index of the first pod: a StatefulSet's .spec.ordinals.start
-	Port       int     // port of every worker; 0 = default (8888)
-	HostName   *string // host name of this pod, "trainer-2"; nil = HOSTNAME
-	Service    *string // headless service; nil = addresses use only the host name
-	Namespace  *string // namespace of the service; requires Service; nil = POD_NAMESPACE, if set
-	Domain     *string // cluster domain, "cluster.local"; requires a namespace; nil = omitted
+// slurmJobs sets the jobs of a Slurm step.
+func (u *uses) slurmJobs(native cdist.Dist_slurm_options, given []SlurmJob) {
+	if given == nil {
+		return
+	}
+	jobs := cdist.NewClusterJobs()
+	u.later(func() { cdist.DeleteClusterJobs(jobs) })
+	for _, job := range given {
+		jobs.Add(u.text(job.Name), nil, nil, int64(job.NumTasks))
+	}
+	native.Set_jobs(jobs)
 }
 
 // NewKubernetesResolver returns a resolver for the pods of a StatefulSet or an Indexed Job, based on their
 // names. It reads the environment once, during this call.
 func NewKubernetesResolver(pods KubernetesOptions, options *ResolverOptions) (*ClusterResolver, error) {
 	var u uses
-	native := cdist.NewDist_kubernetes_options()
+	defer u.end()
+	native := pods.native(&u)
 	defer cdist.DeleteDist_kubernetes_options(native)
-	if pods.Index != nil {
-		native.SetHas_index(1)
-		native.SetIndex(u.int32("KubernetesOptions.Index", *pods.Index))
-	}
-	native.SetNum_workers(u.int32("KubernetesOptions.NumWorkers", pods.NumWorkers))
-	native.SetFirst_index(u.int32("KubernetesOptions.FirstIndex", pods.FirstIndex))
-	native.SetPort(u.int32("KubernetesOptions.Port", pods.Port))
-	u.ifGiven(pods.HostName, native.SetHost_name)
-	u.ifGiven(pods.Service, native.SetService)
-	u.ifGiven(pods.Namespace, native.SetName_space)
-	u.ifGiven(pods.Domain, native.SetDomain)
 	return newResolver(&u, options, nil, func(options cdist.Dist_cluster_resolver_options, out *int64) error {
 		return cdist.Dist_cluster_resolver_create_kubernetes(native, options, out)
 	})
-}
-
-// RendezvousOptions describes a job whose workers meet at one address. A field that is not set is read from the
-// environment variables of the launcher; see [NewRendezvousResolver].
-type RendezvousOptions struct {
-	Rank    *int    // number of this worker, from 0; nil = from the launcher
-	Size    int     // number of workers; 0 = from the launcher
-	Address *string // "host:port" of worker 0; nil = DIST_RENDEZVOUS, or MASTER_ADDR and the port after MASTER_PORT
-	JobName *string // equal in all workers of a job; nil = DIST_JOB_NAME, or the launcher's
 }
 
 // NewRendezvousResolver waits until all workers of a job have met at one address, and returns a resolver for the
@@ -199,15 +112,9 @@ type RendezvousOptions struct {
 // lists their ranks.
 func NewRendezvousResolver(ctx context.Context, workers RendezvousOptions, options *ResolverOptions) (*ClusterResolver, error) {
 	var u uses
-	native := cdist.NewDist_rendezvous_options()
+	defer u.end()
+	native := workers.native(&u)
 	defer cdist.DeleteDist_rendezvous_options(native)
-	if workers.Rank != nil {
-		native.SetHas_rank(1)
-		native.SetRank(u.int32("RendezvousOptions.Rank", *workers.Rank))
-	}
-	native.SetSize(u.int32("RendezvousOptions.Size", workers.Size))
-	u.ifGiven(workers.Address, native.SetAddress)
-	u.ifGiven(workers.JobName, native.SetJob_name)
 	if u.err != nil {
 		return nil, u.err
 	}

@@ -274,7 +274,7 @@ func TestParallelFor(t *testing.T) {
 
 // An operator on pairs of numbers, the larger of which wins with its companion: it is never given half a pair.
 func TestOperatorOnPairs(t *testing.T) {
-	s := newStrategy(t, dist.Options{Replicas: 3, StackSize: 1 << 20, AsyncBytes: 1 << 20})
+	s := newStrategy(t, dist.Options{Replicas: 3, StackSizeBytes: 1 << 20, AsyncBytes: 1 << 20})
 	larger := func(acc, in dist.RawTensor) {
 		ours, theirs := must[dist.Tensor[float64]](t)(dist.As[float64](acc)), must[dist.Tensor[float64]](t)(dist.As[float64](in))
 		if len(ours.Data)%2 != 0 || len(ours.Data) != len(theirs.Data) {
@@ -310,7 +310,7 @@ func TestOperatorOnPairs(t *testing.T) {
 	if !errors.Is(err, dist.ErrInvalidArgument) {
 		t.Error(err)
 	}
-	for _, options := range []dist.Options{{Replicas: 1, StackSize: 1}, {Replicas: 1, AsyncBytes: -1},
+	for _, options := range []dist.Options{{Replicas: 1, StackSizeBytes: 1}, {Replicas: 1, AsyncBytes: -1},
 		{Replicas: 1, RecordedEvents: -1}, {Replicas: 1, RecordedEvents: 1<<20 + 1}} {
 		if _, err := dist.New(options); !errors.Is(err, dist.ErrInvalidArgument) {
 			t.Error(err)

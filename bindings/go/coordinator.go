@@ -4,9 +4,9 @@ package dist
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"libdist.example/dist/internal/cdist"
 )
@@ -15,19 +15,6 @@ import (
 // [FixedShards]. The number must be at least 1 for the first dimension and 1 for the others. spec has only a
 // DType and a Shape. The function is not called for scalars, and must not call the coordinator.
 type PartitionFunc = func(spec RawTensor) ([]int, error)
-
-// CoordinatorOptions configures [Strategy.NewCoordinator]. The zero value selects the defaults.
-type CoordinatorOptions struct {
-	// MaxQueued is the maximum number of unfinished closures; at this limit Schedule waits. 0 = default
-	// (262,144).
-	MaxQueued         int
-	ClosuresPerWorker int // closures that a worker has at a time; 0 = default (1)
-	MaxLosses         int // how often one closure may be lost with its worker; 0 = default (16)
-	// Timeout applies to calls whose context has no deadline. 0 = the strategy's; NoTimeout = no limit.
-	Timeout         time.Duration
-	MaxMessageBytes int64         // maximum size of a message; 0 = default (1 GiB)
-	Partitioner     PartitionFunc // for variables without partitions of their own; nil = variables are not divided
-}
 
 // A Coordinator keeps variables on the parameter servers of a job and runs closures on its workers, like
 // TensorFlow's ClusterCoordinator with a ParameterServerStrategy. Closures run concurrently and do not wait
@@ -53,17 +40,16 @@ type Coordinator struct {
 	waiting callers
 }
 
-// sharedCoordinator is the only coordinator of a strategy, with its partitioner. Each caller that asks for it
-// becomes an owner.
+// sharedCoordinator is the only coordinator of a strategy. Each caller that asks for it becomes an owner.
 type sharedCoordinator struct {
-	mu          sync.Mutex
-	holders     int
-	partitioner *partitionCall // nil: none
-	token       int64          // of partitioner
+	mu      sync.Mutex
+	holders int
+	given   *attached // of its options
 }
 
+// partitionCall is the object behind the token of a PartitionFunc.
 type partitionCall struct {
-	failures
+	*failures
 	fn     PartitionFunc
 	inside atomic.Int32
 }
@@ -75,20 +61,8 @@ type partitionCall struct {
 func (s *Strategy) NewCoordinator(options *CoordinatorOptions) (*Coordinator, error) {
 	var u uses
 	defer u.end()
-	strategy := u.strategy(s)
-	native := cdist.NewDist_coordinator_options()
+	strategy, native := u.strategy(s), options.native(&u)
 	defer cdist.DeleteDist_coordinator_options(native)
-	var partitioner *partitionCall
-	if options != nil {
-		native.SetMax_queued(u.int32("CoordinatorOptions.MaxQueued", options.MaxQueued))
-		native.SetClosures_per_worker(u.int32("CoordinatorOptions.ClosuresPerWorker", options.ClosuresPerWorker))
-		native.SetMax_losses(u.int32("CoordinatorOptions.MaxLosses", options.MaxLosses))
-		native.SetTimeout_ns(int64(options.Timeout))
-		native.SetMax_message_bytes(options.MaxMessageBytes)
-		if options.Partitioner != nil {
-			partitioner = &partitionCall{fn: options.Partitioner}
-		}
-	}
 	if u.err != nil {
 		return nil, u.err
 	}
@@ -96,7 +70,7 @@ func (s *Strategy) NewCoordinator(options *CoordinatorOptions) (*Coordinator, er
 		var out int64
 		return nil, fromNative(cdist.Dist_coordinator_create(0, native, &out))
 	}
-	out, err := s.coordinator.hold(strategy, native, partitioner)
+	out, err := s.coordinator.hold(strategy, native, &u)
 	if err != nil {
 		return nil, err
 	}
@@ -107,21 +81,14 @@ func (s *Strategy) NewCoordinator(options *CoordinatorOptions) (*Coordinator, er
 }
 
 // hold creates the coordinator, or returns the existing one.
-func (s *sharedCoordinator) hold(strategy int64, options cdist.Dist_coordinator_options,
-	partitioner *partitionCall) (native int64, err error) {
+func (s *sharedCoordinator) hold(strategy int64, options cdist.Dist_coordinator_options, u *uses) (native int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var token int64
-	if partitioner != nil && s.holders == 0 {
-		token = register(partitioner)
-		options.Set_partitioner(token)
-	}
 	if err := cdist.Dist_coordinator_create(strategy, options, &native); err != nil {
-		forget(token)
 		return 0, fromNative(err)
 	}
 	if s.holders == 0 {
-		s.partitioner, s.token = partitioner, token
+		s.given = u.keep()
 	}
 	s.holders++
 	return native, nil
@@ -133,16 +100,25 @@ func (s *sharedCoordinator) drop(native int64) {
 	defer s.mu.Unlock()
 	cdist.Dist_coordinator_destroy(native)
 	if s.holders--; s.holders == 0 {
-		forget(s.token)
-		s.partitioner, s.token = nil, 0
+		s.given.end()
+		s.given = nil
 	}
 }
 
-// partitioning returns the partitioner's call, or nil if there is none.
-func (s *sharedCoordinator) partitioning() *partitionCall {
+// functions returns the functions in the coordinator's options, or nil if there are none.
+func (s *sharedCoordinator) functions() *attached {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.partitioner
+	return s.given
+}
+
+// partitioning reports whether the coordinator's partitioner runs.
+func (s *sharedCoordinator) partitioning() bool {
+	given := s.functions()
+	return given != nil && slices.ContainsFunc(given.tokens, func(token int64) bool {
+		p := registered[*partitionCall](token)
+		return p != nil && p.inside.Load() > 0
+	})
 }
 
 // Partition is called by libdist for a new variable.
@@ -193,7 +169,7 @@ func (c *Coordinator) Close() error {
 	if c == nil {
 		return nil
 	}
-	if p := c.shared.partitioning(); p != nil && p.inside.Load() > 0 {
+	if c.shared.partitioning() {
 		return newError(ErrFailedPrecondition, "the coordinator's partitioner runs: close the coordinator afterwards")
 	}
 	c.waiting.end("the coordinator is closed")

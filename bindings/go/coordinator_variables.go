@@ -4,13 +4,6 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// PSVariableOptions configures [Coordinator.CreateVariable]. The zero value selects the defaults.
-type PSVariableOptions struct {
-	MaxStaleness int    // maximum age of a cached read, in closures of a worker; 0 = no caching
-	Partitions   []int  // number of parts per dimension, like a PartitionFunc; nil = use the partitioner
-	ColocateWith string // place the parts with those of this variable, for optimizer states; "" = in turn
-}
-
 // CreateVariable creates a variable on the parameter servers, with the elements of initial. Variables, and
 // the parts of divided variables, are placed on the servers in turn, in the order of their creation.
 // CreateVariable waits up to the coordinator's Timeout until all servers are available; it then fails with
@@ -19,26 +12,15 @@ type PSVariableOptions struct {
 func (c *Coordinator) CreateVariable(name string, initial Array, options *PSVariableOptions) error {
 	var u uses
 	defer u.end()
-	native := cdist.NewDist_ps_variable_options()
+	native := options.native(&u)
 	defer cdist.DeleteDist_ps_variable_options(native)
-	if options != nil {
-		native.SetMax_staleness(u.int32("PSVariableOptions.MaxStaleness", options.MaxStaleness))
-		if options.Partitions != nil {
-			native.Set_partitions(int64sOf(options.Partitions), int64(len(options.Partitions)))
-		}
-		if options.ColocateWith != "" {
-			native.SetColocate_with(u.text(options.ColocateWith))
-		}
-	}
 	coordinator, name, numbers := u.coordinator(c), u.text(name), u.tensor(initial)
 	if u.err != nil {
 		return u.err
 	}
 	err := cdist.Dist_coordinator_create_variable(coordinator, name, numbers, native)
 	if c != nil && err != nil {
-		if p := c.shared.partitioning(); p != nil {
-			return p.own(err)
-		}
+		return c.shared.functions().own(err)
 	}
 	return fromNative(err)
 }

@@ -29,15 +29,12 @@ type StrategyFunctions struct {
 	CrossDeviceFunctions
 }
 
-// hostCall is the object behind the token of cross-device functions. The call that uses them finds their
-// errors here.
+// hostCall has the functions of a CrossDevice or of a strategy. The call that uses them finds their errors here.
 type hostCall struct {
-	functions CrossDeviceFunctions
-	operators
-	failures
-	token int64
-	turn  sync.Mutex   // of calls with an operator
-	users atomic.Int32 // the CrossDevice, and each strategy that was made with it
+	*attached
+	computes bool         // there is an operator
+	turn     sync.Mutex   // of calls with an operator
+	users    atomic.Int32 // the CrossDevice, and each strategy that was made with it
 }
 
 func (c *hostCall) take() *hostCall {
@@ -47,28 +44,30 @@ func (c *hostCall) take() *hostCall {
 
 func (c *hostCall) drop() {
 	if c != nil && c.users.Add(-1) == 0 {
-		forget(c.token)
+		c.attached.end()
 	}
 }
 
 // do makes a call that may call the functions. An operator cannot return its panic, so calls with an operator
 // run one after another, and each finds its own panic.
 func (c *hostCall) do(call func() error) error {
-	if c.operator != nil {
+	if c.computes {
 		c.turn.Lock()
 		defer c.turn.Unlock()
 		c.begin()
 	}
-	err := call()
-	if err != nil {
-		err = c.failures.own(err)
-	}
-	return c.operators.own(err)
+	return c.own(call())
+}
+
+// crossDeviceCall is the object behind the token of cross-device functions.
+type crossDeviceCall struct {
+	*failures
+	functions CrossDeviceFunctions
 }
 
 // Reduce_components is called by libdist for a Reduce function of the program.
 func (callbacks) Reduce_components(token int64, op int, components, n, out int64) int {
-	c := registered[*hostCall](token)
+	c := registered[*crossDeviceCall](token)
 	return c.lend(func(owner *object) error {
 		return c.functions.Reduce(ReduceOp(op), tensorsAt(components, n, owner), tensorAt(out, 0, owner))
 	})
@@ -76,7 +75,7 @@ func (callbacks) Reduce_components(token int64, op int, components, n, out int64
 
 // Broadcast_copies is called by libdist for a Broadcast function of the program.
 func (callbacks) Broadcast_copies(token, value, copies, n int64) int {
-	c := registered[*hostCall](token)
+	c := registered[*crossDeviceCall](token)
 	return c.lend(func(owner *object) error {
 		return c.functions.Broadcast(tensorAt(value, 0, owner), tensorsAt(copies, n, owner))
 	})
@@ -84,20 +83,30 @@ func (callbacks) Broadcast_copies(token, value, copies, n int64) int {
 
 // Gather_components is called by libdist for a Gather function of the program.
 func (callbacks) Gather_components(token, components, n int64, axis int, out int64) int {
-	c := registered[*hostCall](token)
+	c := registered[*crossDeviceCall](token)
 	return c.lend(func(owner *object) error {
 		return c.functions.Gather(tensorsAt(components, n, owner), axis, tensorAt(out, 0, owner))
 	})
 }
 
-// set stores the functions in a strategy's options.
-func (f *StrategyFunctions) set(s *Strategy, native cdist.Dist_strategy_options) {
+// strategyFunctions sets the functions of a custom strategy.
+func (u *uses) strategyFunctions(native cdist.Dist_strategy_options, f *StrategyFunctions) {
 	if f == nil {
 		return
 	}
-	s.functions = &hostCall{functions: f.CrossDeviceFunctions}
-	native.Set_functions(s.held.keep(s.functions), intOf(f.SharedCopy), intOf(f.Reduce != nil), intOf(f.Broadcast != nil),
-		intOf(f.Gather != nil))
+	token := u.token(&crossDeviceCall{u.failures(), f.CrossDeviceFunctions})
+	native.Set_functions(token, intOf(f.SharedCopy), intOf(f.Reduce != nil), intOf(f.Broadcast != nil), intOf(f.Gather != nil))
+}
+
+// crossDeviceFunctions sets the functions of a CrossDevice.
+func (u *uses) crossDeviceFunctions(native cdist.Dist_cross_device_options, f *CrossDeviceFunctions) {
+	if f == nil {
+		return
+	}
+	if f.Reduce == nil {
+		u.fail(newError(ErrInvalidArgument, "CrossDeviceFunctions.Reduce is nil: it is required"))
+	}
+	native.Set_functions(u.token(&crossDeviceCall{u.failures(), *f}), intOf(f.Broadcast != nil), intOf(f.Gather != nil))
 }
 
 // A CrossDevice reduces, broadcasts and gathers values outside runs (TensorFlow: CrossDeviceOps). Set it in
@@ -107,51 +116,21 @@ type CrossDevice struct {
 	call *hostCall
 }
 
-// CrossDeviceOptions configures [NewCrossDevice]. The zero value selects the defaults.
-type CrossDeviceOptions struct {
-	Kind           CrossDeviceKind
-	ReduceToDevice string         // CrossDeviceReductionToOneDevice: a device name; "" = any device
-	Accumulate     ReduceOperator // CrossDeviceReductionToOneDevice: replaces +; Mean divides by n afterwards
-	Functions      *CrossDeviceFunctions
-	// AccumulateElementBytes is the size of one element of Accumulate; 0 = the element size of the tensors. See
-	// [ReduceElement].
-	AccumulateElementBytes int
-}
-
 // NewCrossDevice returns new cross-device operations. The caller must close them.
 func NewCrossDevice(options CrossDeviceOptions) (*CrossDevice, error) {
 	var u uses
-	device := u.text(options.ReduceToDevice)
+	defer u.end()
+	native := options.native(&u)
+	defer cdist.DeleteDist_cross_device_options(native)
+	native.Count_memory()
 	if u.err != nil {
 		return nil, u.err
 	}
-	native := cdist.NewDist_cross_device_options()
-	defer cdist.DeleteDist_cross_device_options(native)
-	native.Count_memory()
-	native.SetKind(int32Of(int(options.Kind)))
-	if device != "" {
-		native.SetReduce_to_device(device)
-	}
-	native.SetAccumulate_element_bytes(int64(options.AccumulateElementBytes))
-	call := &hostCall{}
-	call.token = register(call.take())
-	if options.Accumulate != nil {
-		call.operator, call.elementBytes = options.Accumulate, int64(options.AccumulateElementBytes)
-		native.Set_accumulate(call.token)
-	}
-	if f := options.Functions; f != nil {
-		if f.Reduce == nil {
-			call.drop()
-			return nil, newError(ErrInvalidArgument, "CrossDeviceFunctions.Reduce is nil: it is required")
-		}
-		call.functions = *f
-		native.Set_functions(call.token, intOf(f.Broadcast != nil), intOf(f.Gather != nil))
-	}
 	var out int64
 	if err := cdist.Dist_cross_device_create(native, &out); err != nil {
-		call.drop()
 		return nil, fromNative(err)
 	}
+	call := (&hostCall{attached: u.keep(), computes: options.Accumulate != nil}).take()
 	c := &CrossDevice{call: call}
 	c.open(out, func(native int64) {
 		cdist.Dist_cross_device_destroy(native)

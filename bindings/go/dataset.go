@@ -46,11 +46,12 @@ func (callbacks) File_source(token, file int64, name string, index int64) int64 
 	return c.makes(func() (*Value, error) { return c.file(int(file), name, index) })
 }
 
-func (s *Strategy) newDataset(native int64, sources ...*sourceCall) *Dataset {
+func (s *Strategy) newDataset(u *uses, native int64, sources ...*sourceCall) *Dataset {
 	d := &Dataset{sources: sources}
 	if s.hasPeers() {
 		d.workers = s
 	}
+	d.given = u.keep()
 	d.open(native, cdist.Dist_dataset_destroy, nil)
 	return d
 }
@@ -71,18 +72,17 @@ func (d *Dataset) own(err error) error {
 func (s *Strategy) NewDataset(tensors []Array, options *DatasetOptions) (*Dataset, error) {
 	var u uses
 	defer u.end()
-	strategy, numbers := u.strategy(s), u.tensors(tensors)
+	strategy, numbers, native := u.strategy(s), u.tensors(tensors), options.native(&u)
+	defer cdist.DeleteDist_dataset_options(native)
 	if u.err != nil {
 		return nil, u.err
 	}
 	var out int64
-	err := options.native(func(native cdist.Dist_dataset_options) error {
-		return cdist.Dist_dataset_create_from_tensors(strategy, numbers, int64(len(tensors)), native, &out)
-	})
+	err := cdist.Dist_dataset_create_from_tensors(strategy, numbers, int64(len(tensors)), native, &out)
 	if err != nil {
 		return nil, fromNative(err)
 	}
-	return s.newDataset(out), nil
+	return s.newDataset(&u, out), nil
 }
 
 // NewDatasetFromCallback returns a dataset whose elements fn produces. options may be nil.
@@ -110,18 +110,18 @@ func (s *Strategy) fromSource(source *sourceCall, options *DatasetOptions,
 	create func(strategy, token int64, native cdist.Dist_dataset_options, out *int64) error) (*Dataset, error) {
 	var u uses
 	defer u.end()
-	strategy := u.strategy(s)
+	strategy, native := u.strategy(s), options.native(&u)
+	defer cdist.DeleteDist_dataset_options(native)
 	if u.err != nil {
 		return nil, u.err
 	}
 	token := registerIf(source.element != nil || source.file != nil, source) // until libdist releases it
 	var out int64
-	err := options.native(func(native cdist.Dist_dataset_options) error { return create(strategy, token, native, &out) })
-	if err != nil {
+	if err := create(strategy, token, native, &out); err != nil {
 		forget(token)
 		return nil, source.own(err)
 	}
-	return s.newDataset(out, source), nil
+	return s.newDataset(&u, out, source), nil
 }
 
 type datasetCall struct {
@@ -157,7 +157,8 @@ func (callbacks) Dataset(token int64, numPipelines, pipeline, numReplicas int) i
 func (s *Strategy) NewDatasetFromFunction(fn DatasetFunc, options *DatasetOptions) (*Dataset, error) {
 	var u uses
 	defer u.end()
-	strategy := u.busy(s)
+	strategy, native := u.busy(s), options.native(&u)
+	defer cdist.DeleteDist_dataset_options(native)
 	if u.err != nil {
 		return nil, u.err
 	}
@@ -165,13 +166,10 @@ func (s *Strategy) NewDatasetFromFunction(fn DatasetFunc, options *DatasetOption
 	token := registerIf(fn != nil, c)
 	defer forget(token)
 	var out int64
-	err := options.native(func(native cdist.Dist_dataset_options) error {
-		return cdist.Dist_dataset_create_from_function(strategy, token, native, &out)
-	})
-	if err != nil {
+	if err := cdist.Dist_dataset_create_from_function(strategy, token, native, &out); err != nil {
 		return nil, c.own(err)
 	}
-	return s.newDataset(out, c.sources...), nil
+	return s.newDataset(&u, out, c.sources...), nil
 }
 
 // with calls a function with the dataset's handle.

@@ -28,8 +28,8 @@ type Executor struct {
 // loops is the object behind the token of an executor.
 type loops func(task func()) error
 
-// set stores the executor in the options of a strategy.
-func (e *Executor) set(s *Strategy, native cdist.Dist_strategy_options, numThreads int) {
+// executor sets the goroutines for loops.
+func (u *uses) executor(native cdist.Dist_strategy_options, e *Executor) {
 	if e == nil {
 		return
 	}
@@ -40,15 +40,12 @@ func (e *Executor) set(s *Strategy, native cdist.Dist_strategy_options, numThrea
 			return nil
 		}
 	}
-	native.Set_executor(s.held.keep(execute), numThreads)
+	native.Set_executor(u.token(execute), u.numThreads(e))
 }
 
 // numThreads returns the maximum number of helpers. It passes invalid numbers on, and libdist rejects them.
 func (u *uses) numThreads(e *Executor) int {
-	switch {
-	case e == nil:
-		return 0
-	case e.NumThreads == 0:
+	if e.NumThreads == 0 {
 		return max(1, runtime.GOMAXPROCS(0)-1)
 	}
 	return u.int32("Options.Executor.NumThreads", e.NumThreads)

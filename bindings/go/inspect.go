@@ -87,7 +87,7 @@ func (s *Strategy) Stragglers() ([]Straggler, error) {
 }
 
 type loopCall struct {
-	operators
+	panics
 	body func(begin, end int64)
 }
 

@@ -13,33 +13,10 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// InstancesOptions configures [Strategy.OpenInstances]. The zero value selects the defaults.
-type InstancesOptions struct {
-	// CreateState creates the state of an instance, on its thread. [Replica.InstanceState] returns it in the
-	// functions of requests. If it fails, opening the instances fails. If it is nil, instances have no state.
-	CreateState func(r *Replica) (any, error)
-	// DestroyState destroys the state, on the same thread, when the instances close. It may be nil.
-	DestroyState func(state any)
-	// WarmUp is called once on each instance, after CreateState and before the first request. It may be nil.
-	WarmUp func(r *Replica) error
-
-	MaxQueued int // maximum number of queued requests; 0 = default (1024)
-	// Spin is how long an idle instance spins before it sleeps. 0 = default (60 µs); < 0 = do not spin.
-	Spin time.Duration
-	// HelperThreads allows libdist to start the thread that watches deadlines, if Threads is [Goroutines]. With
-	// other Threads it always may.
-	HelperThreads bool
-	// Stuck replaces the thread of a function that still runs this long after its deadline or cancellation; 0 =
-	// never. The new thread creates its own state and warms up. The limit also applies to a batcher's step,
-	// counted from the deadline or cancellation of one of its items. All items of that instance then complete;
-	// those that were not due fail with [ErrUnavailable]. Stuck is not available with [Goroutines].
-	Stuck       time.Duration
-	MaxReplaced int // maximum number of such replacements; 0 = default (4)
-}
-
 // instances holds the functions of one OpenInstances call until the last state has been destroyed.
 type instances struct {
 	options  InstancesOptions
+	given    *attached
 	token    int64
 	failures failures
 
@@ -66,6 +43,7 @@ func (i *instances) end() {
 func (i *instances) forgetUnused() {
 	if i.over && i.live == 0 {
 		forget(i.token)
+		i.given.end()
 	}
 }
 
@@ -154,20 +132,15 @@ func (s *Strategy) OpenInstances(options InstancesOptions) error {
 	if u.err != nil {
 		return u.err
 	}
-	native := cdist.NewDist_instances_options()
+	native := options.native(&u)
 	defer cdist.DeleteDist_instances_options(native)
-	native.SetMax_queued(int64(options.MaxQueued))
-	native.SetSpin_ns(int64(options.Spin))
-	native.SetHelper_threads(intOf(options.HelperThreads))
-	native.SetStuck_ns(int64(options.Stuck))
-	native.SetMax_replaced(u.int32("InstancesOptions.MaxReplaced", options.MaxReplaced))
 	if u.err != nil {
 		return u.err
 	}
 	if s == nil {
 		return fromNative(cdist.Dist_instances_open(0, native))
 	}
-	i := &instances{options: options}
+	i := &instances{options: options, given: u.keep()}
 	i.token = register(i)
 	native.Set_functions(i.token, intOf(options.CreateState != nil), intOf(options.WarmUp != nil))
 	if err := i.failures.own(cdist.Dist_instances_open(strategy, native)); err != nil {

@@ -11,14 +11,6 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// ItemOptions configures [Batcher.Submit]. The zero value selects the defaults.
-type ItemOptions struct {
-	Priority int           // PriorityMin to PriorityMax; higher priorities run first
-	Timeout  time.Duration // time limit from now to completion; 0 = only the context's
-	Length   int64         // selects the bucket; 0 to the last of BatcherOptions.Buckets
-	Bytes    int64         // size that counts towards BatcherOptions.MaxBytes
-}
-
 // An Item is a request in a [Batcher]. Any goroutine may use it.
 type Item struct {
 	strategy *Strategy
@@ -59,7 +51,7 @@ func (b *Batcher) Submit(ctx context.Context, userData any, options ItemOptions)
 	}
 	item.strategy = b.strategy
 	u.running(b.strategy)
-	native, priority := u.take(&b.object, "batcher"), u.int32("ItemOptions.Priority", options.Priority)
+	native := u.take(&b.object, "batcher")
 	if u.err != nil {
 		u.end()
 		return nil, u.err
@@ -68,8 +60,7 @@ func (b *Batcher) Submit(ctx context.Context, userData any, options ItemOptions)
 	item.mu.Lock() // it may end before its handle is here
 	defer item.mu.Unlock()
 	var work int64
-	err = fromNative(cdist.Batcher_submit(native, item.token, priority, timeoutWithin(item.ctx, options.Timeout), 0, queue,
-		options.Length, options.Bytes, &work))
+	err = options.submit(item.ctx, &u, native, item.token, queue, &work)
 	b.drop() // who closes it while it has items is refused by libdist
 	if item.work = work; err != nil {
 		forget(item.token)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"libdist.example/dist/internal/cdist"
 )
@@ -17,7 +16,8 @@ type MeshAxis struct {
 	Size int
 }
 
-func (u *uses) setAxes(native cdist.Dist_strategy_options, axes []MeshAxis) {
+// axes sets the axes of a mesh.
+func (u *uses) axes(native cdist.Dist_strategy_options, axes []MeshAxis) {
 	names, sizes := make([]string, len(axes)), make([]int32, len(axes))
 	for i, axis := range axes {
 		names[i], sizes[i] = u.text(axis.Name), int32(u.int32("MeshAxis.Size", axis.Size))
@@ -49,11 +49,6 @@ func (s *Strategy) DeviceAssignment() *DeviceAssignment {
 	return a
 }
 
-// SplitOptions configures [Replica.SplitToLogicalDevices].
-type SplitOptions struct {
-	Uneven bool // split sizes that are not divisible as evenly as possible, instead of failing
-}
-
 // divide divides a value over logical devices.
 func (r *Replica) divide(v *Value, call func(replica, value int64, out *int64) error) (*Value, error) {
 	var u uses
@@ -73,9 +68,13 @@ func (r *Replica) divide(v *Value, call func(replica, value int64, out *int64) e
 // caller must close the result.
 func (r *Replica) SplitToLogicalDevices(v *Value, parts []int, options *SplitOptions) (*Value, error) {
 	return r.divide(v, func(replica, value int64, out *int64) error {
-		native := cdist.NewDist_split_options()
+		var u uses
+		defer u.end()
+		native := options.native(&u)
 		defer cdist.DeleteDist_split_options(native)
-		native.SetUneven(intOf(options != nil && options.Uneven))
+		if u.err != nil {
+			return u.err
+		}
 		return cdist.Split_to_logical_devices(replica, value, int64sOf(parts), int64(len(parts)), native, out)
 	})
 }
@@ -97,15 +96,13 @@ func (r *Replica) ReplicateToLogicalDevices(v *Value) (*Value, error) {
 	return r.divide(v, cdist.Dist_replicate_to_logical_devices)
 }
 
-// DevicesOptions configures [Replica.RunOnDevices].
-type DevicesOptions struct {
-	Context context.Context // cancels only this run on devices; nil = only the end of the whole run cancels it
-	Kwargs  *Value          // dictionary of named arguments; may be nil
-	Timeout time.Duration   // time limit of the whole run on devices; 0 = none
-	// Results specifies how to join the devices' results: no partition, one for all leaves, or one for each leaf
-	// in the order of the nest (dictionaries by key). A leaf without a partition follows the rules of
-	// [Replica.RunOnDevices]. The shape of a partition is ignored.
-	Results []*Partition
+// results sets how results are joined.
+func (u *uses) results(native cdist.Dist_devices_options, partitions []*Partition) {
+	for _, one := range partitions {
+		partition := one.native(u)
+		u.later(func() { deletePartition(partition) })
+		native.Add_result(partition)
+	}
 }
 
 // devicesRun is one call of RunOnDevices: the state that its devices share.
@@ -192,20 +189,14 @@ func (r *Replica) RunOnDevices(fn ValuesFunc, args *Value, options *DevicesOptio
 	if u.err != nil {
 		return nil, u.err
 	}
-	native := cdist.NewDist_devices_options()
+	native := options.native(&u)
 	defer cdist.DeleteDist_devices_options(native)
-	native.SetTimeout_ns(int64(options.Timeout))
 	cancel, err := cancelWith(options.Context)
 	if err != nil {
 		return nil, err
 	}
 	defer cancel.endInside()
 	native.SetCancel(cancel.handle())
-	for _, result := range options.Results {
-		partition := result.native(&u)
-		defer deletePartition(partition)
-		native.Add_result(partition)
-	}
 	if u.err != nil {
 		return nil, u.err
 	}

@@ -32,7 +32,7 @@ func TestMessagesSpeakGo(t *testing.T) {
 		"`dist_group_create()`: `replica_ids[1]` is 7":                             "Strategy.NewGroup: replicaIDs[1] is 7",
 		"all_reduce of tag \"a_b\" dist_run(): replica 1 gave f32[2]":              "all_reduce of tag \"a_b\" dist_run(): replica 1 gave f32[2]",
 		"the strategy still has groups; `destroy` them first":                      "the strategy still has groups; close them first",
-		"`options->cpu->num_cpus` is -1":                                           "NumCpus is -1",
+		"`options->cpu->num_cpus` is -1":                                           "len(CPUs) is -1",
 	} {
 		if got := OwnWords(marked(c)); got != want {
 			t.Errorf("%q is\n%q, expected\n%q", c, got, want)

@@ -14,28 +14,26 @@ import "libdist.example/dist/internal/cdist"
 // the other workers, up to Options.Timeout.
 type Network struct{ object }
 
-// NetworkOptions configures [NewNetwork].
-type NetworkOptions struct {
-	CreditBytes int64 // bytes that a worker may send ahead to each other worker, 4 KiB or more; 0 = default (1 MiB)
-}
-
 // NewNetwork returns a network for the given number of workers. options may be nil. The caller must close the
 // network.
 func NewNetwork(numWorkers int, options *NetworkOptions) (*Network, error) {
-	if err := checkInt32("numWorkers", numWorkers); err != nil {
-		return nil, err
+	if options == nil {
+		options = &NetworkOptions{}
 	}
-	native := cdist.NewDist_network_options()
+	var u uses
+	defer u.end()
+	numWorkers, native := u.int32("numWorkers", numWorkers), options.native(&u)
 	defer cdist.DeleteDist_network_options(native)
 	native.Count_memory()
-	if options != nil {
-		native.SetCredit_bytes(options.CreditBytes)
+	if u.err != nil {
+		return nil, u.err
 	}
 	var out int64
 	if err := cdist.Dist_network_create(numWorkers, native, &out); err != nil {
 		return nil, fromNative(err)
 	}
 	n := &Network{}
+	n.given = u.keep()
 	n.open(out, cdist.Dist_network_destroy, nil)
 	return n, nil
 }

@@ -15,11 +15,12 @@ type object struct {
 	native  int64
 	users   int // calls that hold native
 	closed  bool
+	lazy    bool               // the native object ends when nothing refers to o any more, closed or not
 	destroy func(native int64) // nil: borrowed
 	forget  func(native int64) // in the place of destroy where the collector found it; nil: destroy
-	lazy    bool               // the native object ends when nothing refers to o any more, closed or not
 	cleanup runtime.Cleanup
 	owner   any        // what must live as long
+	given   *attached  // functions in the options with which it was created: they end after it
 	idle    *sync.Cond // of mu: a use has ended, or ending changed; nil: nobody wants to know
 	ending  bool       // who closes it waits for its uses: new ones wait for how that ends
 	shut    bool       // new uses are refused
@@ -40,6 +41,12 @@ func (o *object) open(native int64, destroy func(int64), owner any) {
 		forget := destroy
 		if o.forget != nil {
 			forget = o.forget
+		}
+		if only, given := forget, o.given; given != nil {
+			forget = func(native int64) {
+				only(native)
+				given.end()
+			}
 		}
 		o.cleanup = runtime.AddCleanup(o, func(e ending) {
 			e.forget(e.native)
@@ -133,6 +140,7 @@ func (o *object) endBy(destroy func(native int64) error) (ended bool, err error)
 	}
 	o.closed = true
 	o.cleanup.Stop()
+	o.given.end()
 	return true, nil
 }
 
@@ -140,6 +148,7 @@ func (o *object) end() {
 	if o.destroy != nil && !o.lazy {
 		o.cleanup.Stop()
 		o.destroy(o.native)
+		o.given.end()
 	}
 }
 
@@ -162,6 +171,7 @@ type uses struct {
 	few     [4]*object
 	held    []*object
 	run     *Strategy // held by running; nil: none
+	given   *attached // nil: none
 	pins    runtime.Pinner
 	numbers []int64
 }
@@ -193,7 +203,81 @@ func (u *uses) end() {
 		u.run.dropRun(nil)
 		u.run = nil
 	}
+	u.given.end()
+	u.given = nil
 	u.pins.Unpin()
+}
+
+// attached is what the options of a call refer to: functions of the program, by tokens, and options of their own. It
+// ends with the call, unless an object that the call creates keeps it. nil stands for nothing.
+type attached struct {
+	failures // of functions that return errors
+	panics   // of functions that do not
+	tokens   []int64
+	ends     []func()
+}
+
+func (a *attached) end() {
+	if a == nil {
+		return
+	}
+	for _, token := range a.tokens {
+		forget(token)
+	}
+	for _, end := range a.ends {
+		end()
+	}
+}
+
+// begin discards the panic of a previous call.
+func (a *attached) begin() {
+	if a != nil {
+		a.panics.begin()
+	}
+}
+
+// own returns the error or panic of a function if libdist's error comes from it, and otherwise libdist's.
+func (a *attached) own(err error) error {
+	if a == nil {
+		return fromNative(err)
+	}
+	return a.panics.own(a.failures.own(err))
+}
+
+func (u *uses) attach() *attached {
+	if u.given == nil {
+		u.given = &attached{}
+	}
+	return u.given
+}
+
+func (u *uses) failures() *failures { return &u.attach().failures }
+
+func (u *uses) panics() *panics { return &u.attach().panics }
+
+// token registers the object behind a function in options.
+func (u *uses) token(entry any) int64 {
+	token := register(entry)
+	a := u.attach()
+	a.tokens = append(a.tokens, token)
+	return token
+}
+
+// later calls end when the call ends.
+func (u *uses) later(end func()) {
+	a := u.attach()
+	a.ends = append(a.ends, end)
+}
+
+// keep returns the functions for an object that the call has created, which must end them; nil if there are none.
+func (u *uses) keep() *attached {
+	kept := u.given
+	u.given = nil
+	if kept != nil && kept.ends != nil {
+		u.given = &attached{ends: kept.ends}
+		kept.ends = nil
+	}
+	return kept
 }
 
 func errClosed(what string) error {
@@ -210,6 +294,13 @@ func (u *uses) fail(err error) {
 func (u *uses) text(text string) string {
 	u.fail(checkText(text))
 	return text
+}
+
+// ifGiven sets a text, unless it is nil.
+func (u *uses) ifGiven(text *string, set func(string)) {
+	if text != nil {
+		set(u.text(*text))
+	}
 }
 
 // int32 checks a number that has 32 bits in C: a larger one is rejected under its name.

@@ -7,64 +7,71 @@ import (
 	"unsafe"
 )
 
-// operators are functions of the program that compute for a collective, on several threads at the same time.
-// They cannot return errors to C, so the first panic is kept and becomes the error of the call.
-type operators struct {
-	operator     ReduceOperator
-	elementBytes int64 // of the operator's elements; 0: the dtype's
-	apply        ApplyFunc
-
+// panics keeps the first panic of functions of the program that compute for a call, on several threads at the same
+// time. They cannot return errors to C, so the panic becomes the error of the call.
+type panics struct {
 	mu     sync.Mutex
 	failed error
 }
 
-func (o *operators) call(fn func()) {
+func (p *panics) call(fn func()) {
 	err := onNative(-1, func() error {
 		fn()
 		return nil
 	})
 	if err != nil {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if o.failed == nil {
-			o.failed = err
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.failed == nil {
+			p.failed = err
 		}
 	}
 }
 
 // begin discards the panic of a previous call.
-func (o *operators) begin() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.failed = nil
+func (p *panics) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failed = nil
 }
 
-// own returns the operator's panic, or else libdist's error.
-func (o *operators) own(err error) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.failed != nil {
-		return o.failed
+// own returns the panic, or else libdist's error.
+func (p *panics) own(err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failed != nil {
+		return p.failed
 	}
 	return fromNative(err)
 }
 
-// Reduce is called by libdist for ReduceUser.
+// ReduceOperator is a reduction operator of the program: acc[i] = op(acc[i], in[i]) for every element.
+// libdist calls it on parts of tensors, from several threads at the same time. It must not call libdist, and
+// its result must not depend on how a tensor is split. It cannot return an error; if it panics, the call that
+// uses the operator fails with the panic as its error.
+type ReduceOperator = func(acc, in RawTensor)
+
+// reduceCall is the object behind the token of an operator.
+type reduceCall struct {
+	*panics
+	fn           ReduceOperator
+	elementBytes int64 // of the operator's elements; 0: the dtype's
+}
+
+// Reduce is called by libdist for an operator of the program.
 func (callbacks) Reduce(token, acc, in, count int64, dtype int) {
-	user := registered[interface{ self() *operators }](token).self()
+	c := registered[*reduceCall](token)
 	size := int64(DType(dtype).Size())
 	bytes := count * size
-	if user.elementBytes > 0 {
-		bytes = count * user.elementBytes
+	if c.elementBytes > 0 {
+		bytes = count * c.elementBytes
 	}
-	user.call(func() {
+	c.call(func() {
 		shape := []int{int(bytes / size)}
-		user.operator(RawTensor{DType: DType(dtype), Shape: shape, Data: memoryAt(acc, bytes)},
+		c.fn(RawTensor{DType: DType(dtype), Shape: shape, Data: memoryAt(acc, bytes)},
 			RawTensor{DType: DType(dtype), Shape: shape, Data: memoryAt(in, bytes)})
 	})
 }
-
-func (o *operators) self() *operators { return o }
 
 // A Block is a part of one tensor for an [ApplyFunc]: its elements First to First+Count-1.
 type Block struct {
@@ -81,15 +88,21 @@ type Block struct {
 // must not call libdist. If it panics, [Replica.ReduceApply] returns the panic as an error.
 type ApplyFunc = func(block Block)
 
+// applyCall is the object behind the token of an ApplyFunc.
+type applyCall struct {
+	*panics
+	fn ApplyFunc
+}
+
 // Apply is called by libdist for the function of ApplyOptions.
 func (callbacks) Apply(token, tensor, first, count int64, dtype int, gradient, parameter int64, numStates int,
 	states int64) {
-	user := registered[interface{ self() *operators }](token).self()
+	c := registered[*applyCall](token)
 	raw := func(address int64) RawTensor {
 		return RawTensor{DType: DType(dtype), Shape: []int{int(count)},
 			Data: memoryAt(address, count*int64(DType(dtype).Size()))}
 	}
-	user.call(func() {
+	c.call(func() {
 		block := Block{Tensor: int(tensor), First: first, Count: count, DType: DType(dtype),
 			Gradient: raw(gradient), Parameter: raw(parameter)}
 		if numStates > 0 {
@@ -97,6 +110,6 @@ func (callbacks) Apply(token, tensor, first, count int64, dtype int, gradient, p
 				block.States = append(block.States, raw(address))
 			}
 		}
-		user.apply(block)
+		c.fn(block)
 	})
 }

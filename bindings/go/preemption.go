@@ -5,17 +5,9 @@ package dist
 import (
 	"context"
 	"slices"
-	"time"
 
 	"libdist.example/dist/internal/cdist"
 )
-
-// PreemptionOptions configures [Strategy.NewPreemptionHandler].
-type PreemptionOptions struct {
-	Path      string        // path of the checkpoint, one file for all workers; "" = the program saves
-	Variables []*Variable   // variables in the checkpoint; kept alive by the handler
-	Grace     time.Duration // how long the job continues after the notice; 0 = it saves and ends
-}
 
 // A PreemptionHandler saves a checkpoint before the job loses a machine, like TensorFlow's
 // PreemptionCheckpointHandler. All workers must make the same calls of its methods, except Notify.
@@ -39,28 +31,28 @@ func (s *Strategy) NewPreemptionHandler(options *PreemptionOptions) (*Preemption
 	}
 	var u uses
 	defer u.end()
-	strategy, path := u.busy(s), u.text(options.Path)
-	handles := make([]int64, len(options.Variables))
-	for i, v := range options.Variables {
-		handles[i] = u.variable(v)
-	}
+	strategy, native := u.busy(s), options.native(&u)
+	defer cdist.DeleteDist_preemption_options(native)
 	if u.err != nil {
 		return nil, u.err
 	}
-	native := cdist.NewDist_preemption_options()
-	defer cdist.DeleteDist_preemption_options(native)
-	if path != "" {
-		native.SetPath(path)
-	}
-	native.Set_variables(handles, int64(len(handles)))
-	native.SetGrace_ns(int64(options.Grace))
 	var out int64
 	if err := cdist.Dist_preemption_handler_create(strategy, native, &out); err != nil {
 		return nil, fromNative(err)
 	}
 	h := &PreemptionHandler{strategy: s}
+	h.given = u.keep()
 	h.open(out, cdist.Dist_preemption_handler_destroy, []any{s, slices.Clone(options.Variables)})
 	return h, nil
+}
+
+// checkpointed sets the variables of a checkpoint.
+func (u *uses) checkpointed(native cdist.Dist_preemption_options, variables []*Variable) {
+	handles := make([]int64, len(variables))
+	for i, v := range variables {
+		handles[i] = u.variable(v)
+	}
+	native.Set_variables(handles, int64(len(handles)))
 }
 
 func (u *uses) preemptionHandler(h *PreemptionHandler) int64 {

@@ -67,23 +67,6 @@ func (s *Strategy) Properties() (Properties, error) {
 	}, nil
 }
 
-// CommunicationOptions specifies how collectives communicate (TensorFlow: CommunicationOptions).
-type CommunicationOptions struct {
-	BytesPerPack int64         // a planned list is split into packs of about this size; 0 = not set
-	Timeout      time.Duration // the longest wait for a peer; 0 = not set, NoTimeout = no limit
-}
-
-// native returns the options for C, which the caller must delete; nil for nil.
-func (o *CommunicationOptions) native() cdist.Dist_communication_options {
-	if o == nil {
-		return nil
-	}
-	native := cdist.NewDist_communication_options()
-	native.SetBytes_per_pack(o.BytesPerPack)
-	native.SetTimeout_ns(int64(o.Timeout))
-	return native
-}
-
 func deleteCommunication(native cdist.Dist_communication_options) {
 	if native != nil {
 		cdist.DeleteDist_communication_options(native)
@@ -93,9 +76,14 @@ func deleteCommunication(native cdist.Dist_communication_options) {
 // Merge returns a copy of o in which the fields that are set in over replace those of o. over may be nil; the
 // result is then a checked copy of o.
 func (o *CommunicationOptions) Merge(over *CommunicationOptions) (*CommunicationOptions, error) {
-	base, top := o.native(), over.native()
+	var u uses
+	defer u.end()
+	base, top := o.native(&u), over.native(&u)
 	defer deleteCommunication(base)
 	defer deleteCommunication(top)
+	if u.err != nil {
+		return nil, u.err
+	}
 	out := cdist.NewDist_communication_options()
 	defer cdist.DeleteDist_communication_options(out)
 	if err := cdist.Dist_communication_options_merge(base, top, out); err != nil {

@@ -32,9 +32,8 @@ class Package:
         self.members = [set(re.findall(r"\.(\w+)\b", text)) for text in texts]
 
     def uses(self, class_name, member):
-        return any(
-            member in members and {class_name, "New" + class_name} & names for names, members in zip(self.names, self.members)
-        )
+        own = {class_name, "New" + class_name, "Delete" + class_name}
+        return any(member in members and own & names for names, members in zip(self.names, self.members))
 
 
 class Pruned:

@@ -102,11 +102,11 @@ func (s *Strategy) ReduceTo(op ReduceOp, v *Value, to *Destination, options *Com
 	defer u.end()
 	strategy, value, places := u.busy(s), u.value(v), u.destination(to)
 	defer places.end()
+	communication := options.native(&u)
+	defer deleteCommunication(communication)
 	if u.err != nil {
 		return nil, u.err
 	}
-	communication := options.native()
-	defer deleteCommunication(communication)
 	var out int64
 	err := s.reducing(func() error {
 		return cdist.Dist_reduce_to(strategy, int32Of(int(op)), value, places.Get(), communication, &out)
@@ -122,11 +122,11 @@ func (s *Strategy) BatchReduceTo(op ReduceOp, values []*Value, to []Destination,
 	defer u.end()
 	strategy, handles, places := u.busy(s), u.values(values), u.destinations(to, len(values))
 	defer places.end()
+	communication := options.native(&u)
+	defer deleteCommunication(communication)
 	if u.err != nil {
 		return nil, u.err
 	}
-	communication := options.native()
-	defer deleteCommunication(communication)
 	out := make([]int64, len(values)+1) // not empty: C takes no NULL
 	err := s.reducing(func() error {
 		return cdist.Dist_batch_reduce_to(strategy, int32Of(int(op)), handles, places.Get(), int64(len(values)), communication,

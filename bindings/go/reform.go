@@ -9,15 +9,6 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// ReformOptions configures [Strategy.Reform]. The zero value selects the defaults.
-type ReformOptions struct {
-	// MinWorkers is the minimum number of workers that continue; with fewer, worker 0 waits for more. 0 =
-	// default (1).
-	MinWorkers int
-	Window     time.Duration // on worker 0: how long to wait for workers that are not known to be lost; 0 = one lease
-	Timeout    time.Duration // limit on the whole wait; 0 = the strategy's; NoTimeout = no limit
-}
-
 // Reform forms a new generation of workers: without the workers that are lost, and with those that were
 // restarted or started late. Replicas are renumbered in the order of the workers. Each worker keeps its
 // number of replicas. Worker 0 decides who takes part; if it is lost, the job has ended, and Reform fails
@@ -37,13 +28,8 @@ func (s *Strategy) Reform(ctx context.Context, options *ReformOptions) error {
 	var u uses
 	defer u.end()
 	strategy := u.busy(s)
-	native := cdist.NewDist_reform_options()
+	native := options.native(&u)
 	defer cdist.DeleteDist_reform_options(native)
-	if options != nil {
-		native.SetMin_workers(u.int32("ReformOptions.MinWorkers", options.MinWorkers))
-		native.SetWindow_ns(int64(options.Window))
-		native.SetTimeout_ns(int64(options.Timeout))
-	}
 	if u.err != nil {
 		return u.err
 	}

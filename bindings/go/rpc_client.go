@@ -5,15 +5,9 @@ package dist
 import (
 	"context"
 	"sync"
-	"time"
 
 	"libdist.example/dist/internal/cdist"
 )
-
-// RPCClientOptions configures [NewRPCClient].
-type RPCClientOptions struct {
-	Timeout time.Duration // for calls whose context has no deadline; 0 = default (600 s); NoTimeout = no limit
-}
 
 // An RPCClient calls the methods of one [RPCServer], which may run in another process and be written in
 // another language.
@@ -32,20 +26,23 @@ type RPCClient struct {
 // before the first call, and calls wait for the server up to their deadline. options may be nil. The caller
 // must close the client.
 func NewRPCClient(address string, options *RPCClientOptions) (*RPCClient, error) {
-	if err := checkText(address); err != nil {
-		return nil, err
+	if options == nil {
+		options = &RPCClientOptions{}
 	}
-	native := cdist.NewDist_rpc_client_options()
+	var u uses
+	defer u.end()
+	address, native := u.text(address), options.native(&u)
 	defer cdist.DeleteDist_rpc_client_options(native)
 	native.Count_memory()
-	if options != nil {
-		native.SetTimeout_ns(int64(options.Timeout))
+	if u.err != nil {
+		return nil, u.err
 	}
 	var out int64
 	if err := cdist.Dist_rpc_client_create(nil, address, native, &out); err != nil {
 		return nil, fromNative(err)
 	}
 	c := &RPCClient{}
+	c.given = u.keep()
 	c.open(out, cdist.Dist_rpc_client_destroy, nil)
 	return c, nil
 }

@@ -18,12 +18,6 @@ import (
 // create values.
 type RPCMethod = func(ctx context.Context, arguments []*Value) (*Value, error)
 
-// RPCServerOptions configures [NewRPCServer]. The zero value selects the defaults.
-type RPCServerOptions struct {
-	NumThreads int // number of threads that run methods; 0 = default (4)
-	MaxQueued  int // maximum number of calls waiting for a thread; 0 = default (1024)
-}
-
 // An RPCServer offers methods to other processes over gRPC. Addresses other than loopback require TLS, or a
 // secret and DIST_PLAINTEXT=1. The server reads these settings from the environment: DIST_JOB_SECRET,
 // DIST_TLS_CA, DIST_TLS_CERTIFICATE, DIST_TLS_KEY, DIST_PLAINTEXT, DIST_LEASE_SECONDS and DIST_MODULE_FOLDER.
@@ -38,15 +32,14 @@ var started sync.Map
 // listen before [RPCServer.Start]. options may be nil. The caller must close the server; a started server runs
 // until Close, even if the program no longer refers to it.
 func NewRPCServer(address string, options *RPCServerOptions) (*RPCServer, error) {
+	if options == nil {
+		options = &RPCServerOptions{}
+	}
 	var u uses
-	address = u.text(address)
-	native := cdist.NewDist_rpc_server_options()
+	defer u.end()
+	address, native := u.text(address), options.native(&u)
 	defer cdist.DeleteDist_rpc_server_options(native)
 	native.Count_memory()
-	if options != nil {
-		native.SetNum_threads(u.int32("RPCServerOptions.NumThreads", options.NumThreads))
-		native.SetMax_queued(u.int32("RPCServerOptions.MaxQueued", options.MaxQueued))
-	}
 	if u.err != nil {
 		return nil, u.err
 	}
@@ -55,6 +48,7 @@ func NewRPCServer(address string, options *RPCServerOptions) (*RPCServer, error)
 		return nil, fromNative(err)
 	}
 	s := &RPCServer{}
+	s.given = u.keep()
 	s.open(out, func(native int64) { _ = cdist.Dist_rpc_server_destroy(native) }, nil)
 	return s, nil
 }

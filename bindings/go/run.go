@@ -7,7 +7,6 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"libdist.example/dist/internal/cdist"
 )
@@ -20,16 +19,6 @@ type ReplicaFunc = func(r *Replica) error
 // by this replica's component. Both are closed when the function returns. libdist takes ownership of the
 // result; to return v and keep using it, return v.Retain().
 type ValuesFunc = func(r *Replica, args, kwargs *Value) (*Value, error)
-
-// RunOptions configures [Strategy.RunValues].
-type RunOptions struct {
-	Kwargs  *Value        // dictionary of named arguments; may be nil
-	Timeout time.Duration // time limit from the call, including the wait for earlier runs; 0 = none
-	// EnableDynamicBatchSize and BucketizingDynamicShape are those of TensorFlow's RunOptions. They are accepted
-	// without effect, because every size may differ from run to run.
-	EnableDynamicBatchSize  Choice
-	BucketizingDynamicShape bool
-}
 
 // run is one call of Strategy.Run or RunValues: the state that its replicas share. If a run succeeds, the next one
 // of its strategy uses the same object again, with its token.
@@ -119,12 +108,11 @@ func (s *Strategy) RunValues(ctx context.Context, fn ValuesFunc, args *Value, op
 	}
 	var u uses
 	defer u.end()
-	argsHandle, kwargsHandle := u.value(args), u.value(options.Kwargs)
+	argsHandle, kwargsHandle, native := u.value(args), u.value(options.Kwargs), options.native(&u)
+	defer cdist.DeleteDist_run_options(native)
 	if u.err != nil {
 		return nil, u.err
 	}
-	native := options.native()
-	defer cdist.DeleteDist_run_options(native)
 	var out int64
 	err = s.run(ctx, nil, fn, func(r *run, cancel int64) error {
 		native.SetCancel(cancel)
@@ -147,14 +135,6 @@ func (s *Strategy) arguments(args *Value) (*Value, error) {
 		return args.Retain(), nil
 	}
 	return s.NewTuple(args)
-}
-
-func (o *RunOptions) native() cdist.Dist_run_options {
-	native := cdist.NewDist_run_options()
-	native.SetTimeout_ns(int64(o.Timeout))
-	native.SetEnable_dynamic_batch_size(o.EnableDynamicBatchSize.native())
-	native.SetBucketizing_dynamic_shape(intOf(o.BucketizingDynamicShape))
-	return native
 }
 
 // Collect runs fn on every replica of this worker and returns the results in the order of the replicas' ids.

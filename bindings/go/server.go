@@ -5,7 +5,6 @@ package dist
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	"libdist.example/dist/internal/cdist"
 )
@@ -23,16 +22,6 @@ type ClosureFunc = func(closure *Closure, arguments *Value) (*Value, error)
 // replaced by the rows of this part. Everything is valid only during the call. If the function returns an
 // error or panics, nothing changes on this server. libdist makes one call at a time, on any thread.
 type ServerUpdateFunc = func(variables []RawTensor, arguments *Value) error
-
-// ServerOptions configures [NewServer] and [NewLocalServer]. The zero value selects the defaults.
-type ServerOptions struct {
-	NumThreads int // number of closures that a worker runs at the same time; 0 = default (1)
-	// BindAddress is the address to listen on; "" = DIST_BIND_ADDRESS, or else the port of the task's address in
-	// the cluster, on all interfaces unless that address is localhost or a loopback address.
-	BindAddress     string
-	StartTimeout    time.Duration // how long Join waits for a coordinator; 0 = default (600 s); NoTimeout = no limit
-	MaxMessageBytes int64         // maximum size of a message, and so of one part of a variable; 0 = default (1 GiB)
-}
 
 // A Server is a task to which a [Coordinator] sends work, like tf.distribute.Server. A task of job "ps" keeps
 // variables; a task of job "worker" runs closures.
@@ -77,17 +66,12 @@ func NewLocalServer(options *ServerOptions) (*Server, error) {
 
 func (u *uses) newServer(options *ServerOptions,
 	create func(options cdist.Dist_server_options, out *int64) error) (*Server, error) {
-	native := cdist.NewDist_server_options()
+	if options == nil {
+		options = &ServerOptions{}
+	}
+	native := options.native(u)
 	defer cdist.DeleteDist_server_options(native)
 	native.Count_memory()
-	if options != nil {
-		native.SetNum_threads(u.int32("ServerOptions.NumThreads", options.NumThreads))
-		if options.BindAddress != "" {
-			native.SetBind_address(u.text(options.BindAddress))
-		}
-		native.SetStart_timeout_ns(int64(options.StartTimeout))
-		native.SetMax_message_bytes(options.MaxMessageBytes)
-	}
 	if u.err != nil {
 		return nil, u.err
 	}
@@ -96,6 +80,7 @@ func (u *uses) newServer(options *ServerOptions,
 		return nil, fromNative(err)
 	}
 	s := &Server{}
+	s.given = u.keep()
 	s.open(out, func(native int64) { _ = cdist.Dist_server_destroy(native) }, nil)
 	return s, nil
 }

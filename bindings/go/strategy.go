@@ -8,72 +8,10 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 	"weak"
 
 	"libdist.example/dist/internal/cdist"
 )
-
-// Options configures [New]. The zero value selects the defaults.
-type Options struct {
-	Kind      Kind
-	Replicas  int // 0 = number of CPUs available to the process
-	Threads   Threads
-	Placement Placement
-	// Timeout is the longest wait for a peer in one collective. 0 = default (600 s); NoTimeout = no limit.
-	Timeout         time.Duration
-	Devices         []string // device names in replica order, "CPU:1" or longer; nil = CPU:0, CPU:1, ...
-	ParameterDevice string   // CentralStorage: device that holds the variables; "" = CPU:0
-	Communication   *CommunicationOptions
-	CrossDevice     *CrossDevice       // implementation for reducing values outside runs; nil = default
-	Functions       *StrategyFunctions // the program's own strategy; Kind must be 0
-	// DeviceAssignment assigns devices to replicas, for a Mesh. It sets the number of replicas and of logical
-	// devices.
-	DeviceAssignment *DeviceAssignment
-	// Mesh: axes of a replica's logical devices, the last one varying fastest; nil = see DeviceAxis
-	Axes                []MeshAxis
-	UseSPMDPartitioning bool // Mesh: one program runs on all devices; AssignToLogicalDevice is then rejected
-	// ClusterResolver describes the cluster; Strategy.ClusterResolver returns it. For MultiWorkerMirrored it
-	// gives this worker's place in the cluster, and for ParameterServer it lists the servers; nil selects
-	// TF_CONFIG. Strategies of other kinds stay within one process.
-	ClusterResolver   *ClusterResolver
-	Network           *Network  // MultiWorkerMirrored: connects workers within one process; nil = use Transport
-	Transport         Transport // MultiWorkerMirrored: transport between workers that are processes
-	Reform            Reform    // MultiWorkerMirrored: when the workers re-form
-	ReplicasOfWorkers []int     // MultiWorkerMirrored: replicas of each worker; nil = as many as this worker
-	// MultiWorkerMirrored: maximum size of tensor data in transit at a time, in bytes; 0 = default (64 MiB)
-	StagingBytes int64
-	// Log receives libdist's log lines, on any thread. It must not call libdist. If it is nil, there are no log
-	// lines. [LogTo] passes them to a [slog.Logger].
-	Log func(level LogLevel, message string)
-	// HopGoroutine runs each replica function on a goroutine of its own while its thread waits, so that
-	// runtime.Goexit (t.FailNow, t.Fatal) in the function makes the replica fail instead of ending the process.
-	// A run takes about 50 µs longer. DefaultChoice means Yes in a test binary and No elsewhere; set No to
-	// benchmark short runs. Runs with Goroutines do not need it.
-	HopGoroutine Choice
-	// CPUs lists the CPUs, by the system's numbers, on which libdist's threads may run. Placement chooses among
-	// them, and Replicas: 0 counts them. It does not affect goroutines. If it is nil, the affinity mask of the
-	// calling goroutine's thread applies.
-	CPUs []int
-	// MoveHostThreads lets libdist move the thread of a goroutine that is a replica, if it repeatedly shares a
-	// CPU with another replica, to a CPU without a replica. The thread's affinity mask does not change. Explain
-	// reports how often a move would have helped.
-	MoveHostThreads bool
-	// RecordedEvents is the number of events of each replica that WriteTrace has, at most 1<<20, rounded up to a
-	// power of two. 0 = default (1024).
-	RecordedEvents int
-	StackSize      int64 // stack size of each libdist thread, in bytes; 0 = system default
-	// AsyncBytes is the memory limit for queued asynchronous collectives. 0 = 64 MiB, or 2 MiB per replica if
-	// that is more.
-	AsyncBytes int64
-	Budget     *Budget   // limit on threads shared with other strategies; nil = no limit
-	Executor   *Executor // goroutines for loops; nil = oneTBB threads
-	// HelperThreads allows oneTBB threads to help if Threads is Goroutines. With other Threads they always may.
-	HelperThreads bool
-	// Numerics selects the order of additions in sums, for collectives without WithNumerics and for sums outside
-	// runs: Reduce and similar methods, and variables.
-	Numerics Numerics
-}
 
 // A Strategy holds R replicas and the threads that run them. Several goroutines may call its methods at the
 // same time.
@@ -138,13 +76,7 @@ func (h *holdings) endSpare() {
 	}
 }
 
-// keep registers an object that ends with the strategy.
-func (h *holdings) keep(entry any) (token int64) {
-	token = register(entry)
-	h.add(token)
-	return token
-}
-
+// add has a token end with the strategy.
 func (h *holdings) add(token int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -188,48 +120,10 @@ var strategies sync.Map // int64 to weak.Pointer[Strategy]
 func New(options Options) (*Strategy, error) {
 	var u uses
 	defer u.end()
-	native := cdist.NewDist_strategy_options()
+	native := options.native(&u)
 	defer cdist.DeleteDist_strategy_options(native)
-	communication := options.Communication.native()
-	defer deleteCommunication(communication)
-	if communication != nil {
-		native.SetCommunication(communication)
-	}
 	native.Count_memory()
-	native.SetKind(int32Of(int(options.Kind)))
-	native.SetNum_replicas(u.int32("Options.Replicas", options.Replicas))
-	native.SetThreads(int32Of(int(options.Threads)))
-	native.SetPlacement(int32Of(int(options.Placement)))
-	native.SetTimeout_ns(int64(options.Timeout))
-	native.SetStack_size_bytes(options.StackSize)
-	native.SetAsync_bytes(options.AsyncBytes)
-	native.SetNumerics(int32Of(int(options.Numerics)))
-	native.SetMove_host_threads(intOf(options.MoveHostThreads))
-	native.SetRecorded_events(u.int32("Options.RecordedEvents", options.RecordedEvents))
-	if options.ParameterDevice != "" {
-		native.SetParameter_device(u.text(options.ParameterDevice))
-	}
-	native.Set_devices(u.texts(options.Devices), int64(len(options.Devices)))
-	native.SetCross_device(u.crossDevice(options.CrossDevice))
-	native.SetDevice_assignment(u.assignment(options.DeviceAssignment))
-	native.SetCluster_resolver(u.resolver(options.ClusterResolver))
-	u.setAxes(native, options.Axes)
-	native.SetUse_spmd_partitioning(intOf(options.UseSPMDPartitioning))
-	native.SetNetwork(u.network(options.Network))
-	native.SetBudget(u.budget(options.Budget))
-	native.SetHelper_threads(intOf(options.HelperThreads))
 	native.SetLate_destroys(1) // cleanups destroy objects at any time
-	numThreads := u.numThreads(options.Executor)
-	native.SetTransport(int32Of(int(options.Transport)))
-	native.SetReform(int32Of(int(options.Reform)))
-	native.SetStaging_bytes(options.StagingBytes)
-	if options.ReplicasOfWorkers != nil {
-		replicas := u.int32s("Options.ReplicasOfWorkers", options.ReplicasOfWorkers)
-		native.Set_replicas_of_workers(replicas, int64(len(replicas)))
-	}
-	if cpus := u.int32s("Options.CPUs", options.CPUs); len(cpus) > 0 {
-		native.Set_cpus(cpus, int64(len(cpus)))
-	}
 	if u.err != nil {
 		return nil, u.err
 	}
@@ -242,15 +136,16 @@ func New(options Options) (*Strategy, error) {
 	if options.ClusterResolver != nil {
 		strategy.resolverHosts = options.ClusterResolver.hosts
 	}
-	if options.Log != nil {
-		native.Set_log(strategy.held.keep(logger(options.Log)))
-	}
-	options.Executor.set(strategy, native, numThreads)
-	options.Functions.set(strategy, native)
 	var handle int64
 	if err := cdist.Dist_strategy_create(native, &handle); err != nil {
 		strategy.held.end(shutWindow)
 		return nil, fromNative(err)
+	}
+	if kept := u.keep(); kept != nil {
+		strategy.held.tokens = kept.tokens
+		if options.Functions != nil {
+			strategy.functions = &hostCall{attached: kept}
+		}
 	}
 	strategy.count(handle)
 	// A net for the forgotten Close; it cannot run while a call holds the strategy.

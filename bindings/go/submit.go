@@ -12,17 +12,6 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// SubmitOptions configures [Strategy.Submit]. The zero value selects the defaults.
-type SubmitOptions struct {
-	Priority int           // PriorityMin to PriorityMax; higher priorities run first, and runs have priority 0
-	Timeout  time.Duration // time limit from now to completion; 0 = only the context's
-	// Completions receives the completed request. A full channel does not block other channels; requests for
-	// which it has no room arrive later, in any order.
-	Completions chan<- *Request
-	UserData    any   // returned by Request.UserData
-	RequestID   int64 // id in traces; 0 = libdist assigns 1, 2, 3, ...
-}
-
 // A Request is a function that one replica runs; see [Strategy.Submit]. Any goroutine may use it.
 type Request struct {
 	strategy *Strategy
@@ -66,7 +55,7 @@ func (s *Strategy) Submit(ctx context.Context, fn ReplicaFunc, options SubmitOpt
 		return nil, err
 	}
 	var u uses
-	native, priority := u.running(s), u.int32("SubmitOptions.Priority", options.Priority)
+	native := u.running(s)
 	if u.err != nil {
 		u.end()
 		return nil, u.err
@@ -74,8 +63,7 @@ func (s *Strategy) Submit(ctx context.Context, fn ReplicaFunc, options SubmitOpt
 	r.token = registerIf(fn != nil, r)
 	r.mu.Lock() // it may end before its handle is here
 	var work int64
-	err = fromNative(cdist.Submit(native, r.token, priority, timeoutWithin(r.ctx, options.Timeout), 0, queue,
-		options.RequestID, &work))
+	err = options.submit(r.ctx, &u, native, r.token, queue, &work)
 	if r.work = work; err != nil {
 		r.mu.Unlock()
 		forget(r.token)

@@ -16,17 +16,6 @@ type UpdatePlace struct {
 // copy's components; both are valid only during the call. libdist takes ownership of the result.
 type UpdateFunc = func(place UpdatePlace, args, kwargs *Value) (*Value, error)
 
-// UpdateOptions configures [Strategy.Update] and the other methods with an [UpdateFunc].
-type UpdateOptions struct {
-	Kwargs *Value // dictionary of named arguments; may be nil
-	// Parallel runs the calls for the copies of a large variable at the same time; fn must then neither reduce
-	// nor start a run. Otherwise one call follows the other, on the calling thread. UpdateNonSlot refuses it.
-	Parallel bool
-	// Ungrouped makes each leaf of the result a tuple of the results of all calls, or a single result if all
-	// calls returned the same object.
-	Ungrouped bool
-}
-
 type updateCall struct {
 	*failures
 	fn UpdateFunc
@@ -95,14 +84,11 @@ func (u *uses) update(shared *failures, fn UpdateFunc, args *Value, options *Upd
 	if options == nil {
 		options = &UpdateOptions{}
 	}
-	handle, kwargs := u.value(args), u.value(options.Kwargs)
+	handle, kwargs, native := u.value(args), u.value(options.Kwargs), options.native(u)
+	defer cdist.DeleteDist_update_options(native)
 	if u.err != nil {
 		return nil, u.err
 	}
-	native := cdist.NewDist_update_options()
-	defer cdist.DeleteDist_update_options(native)
-	native.SetParallel(intOf(options.Parallel))
-	native.SetUngrouped(intOf(options.Ungrouped))
 	c := &updateCall{shared, fn}
 	token := registerIf(fn != nil, c)
 	defer forget(token)

@@ -15,18 +15,9 @@ type Variable struct {
 	strategy *Strategy // nil: the strategy of the calling thread's scope or function
 }
 
-// VariableOptions configures [Strategy.NewVariable]. The zero value selects the defaults.
-type VariableOptions struct {
-	Name            string // "" = "Variable"
-	Aggregation     Aggregation
-	Synchronization Synchronization
-	// Initial creates the initial value, in place of an initial tensor. It is called once, and libdist takes
-	// ownership of the value.
-	Initial func() (*Value, error)
-}
-
+// initialCall is the object behind the token of VariableOptions.Initial.
 type initialCall struct {
-	failures
+	*failures
 	fn func() (*Value, error)
 }
 
@@ -34,31 +25,6 @@ type initialCall struct {
 func (callbacks) Initial(token int64) int64 {
 	c := registered[*initialCall](token)
 	return c.makes(c.fn)
-}
-
-// native passes the options to a creating function; o may be nil.
-func (o *VariableOptions) native(create func(cdist.Dist_variable_options) error) error {
-	native := cdist.NewDist_variable_options()
-	defer cdist.DeleteDist_variable_options(native)
-	var initial initialCall
-	if o != nil {
-		native.SetAggregation(int32Of(int(o.Aggregation)))
-		native.SetSynchronization(int32Of(int(o.Synchronization)))
-		var u uses
-		if o.Name != "" {
-			native.SetName(u.text(o.Name))
-		}
-		if u.err != nil {
-			return u.err
-		}
-		if o.Initial != nil {
-			initial.fn = o.Initial
-			token := register(&initial)
-			defer forget(token)
-			native.Set_initial(token)
-		}
-	}
-	return initial.own(create(native))
 }
 
 // NewVariable returns a variable whose copies all equal initial, or the value that options.Initial creates if
@@ -71,11 +37,14 @@ func (s *Strategy) NewVariable(initial Array, options *VariableOptions) (*Variab
 	if u.err != nil {
 		return nil, u.err
 	}
+	native := options.native(&u)
+	defer cdist.DeleteDist_variable_options(native)
+	if u.err != nil {
+		return nil, u.err
+	}
 	var out int64
-	if err := options.native(func(native cdist.Dist_variable_options) error {
-		return cdist.Dist_variable_create(strategy, numbers, native, &out)
-	}); err != nil {
-		return nil, err
+	if err := cdist.Dist_variable_create(strategy, numbers, native, &out); err != nil {
+		return nil, u.given.own(err)
 	}
 	v := &Variable{strategy: s}
 	v.forget = forgetVariable
@@ -94,11 +63,14 @@ func (r *Replica) Variable(name string, initial Array, options *VariableOptions)
 	if u.err != nil {
 		return nil, u.err
 	}
+	native := options.native(&u)
+	defer cdist.DeleteDist_variable_options(native)
+	if u.err != nil {
+		return nil, u.err
+	}
 	var out int64
-	if err := options.native(func(native cdist.Dist_variable_options) error {
-		return r.sharedError(cdist.Dist_replica_variable(replica, name, numbers, native, &out))
-	}); err != nil {
-		return nil, err
+	if err := r.sharedError(cdist.Dist_replica_variable(replica, name, numbers, native, &out)); err != nil {
+		return nil, u.given.own(err)
 	}
 	return borrowVariable(out, r.Strategy(), r.Strategy()), nil
 }

@@ -24,8 +24,7 @@ type Work struct {
 // workHold is what a work needs until it is destroyed.
 type workHold struct {
 	pins     runtime.Pinner
-	tokens   []int64
-	user     *operators
+	given    *attached
 	cancel   *canceller
 	ctx      context.Context // of Within
 	ended    bool            // the round, and the program has been told how
@@ -35,18 +34,15 @@ type workHold struct {
 
 // newWork takes over what the call held for its tensors.
 func newWork(native int64, c *collective) *Work {
-	hold := &workHold{pins: c.pins, tokens: c.tokens, strategy: c.replica.strategy, group: c.choices.group}
+	hold := &workHold{pins: c.pins, given: c.keep(), strategy: c.replica.strategy, group: c.choices.group}
 	hold.cancel, hold.ctx = c.cancel, c.choices.ctx
-	c.pins, c.tokens, c.cancel = runtime.Pinner{}, nil, nil
-	hold.user = &c.user
+	c.pins, c.cancel = runtime.Pinner{}, nil
 	w := &Work{replica: c.replica, hold: hold}
 	w.open(native, func(native int64) {
 		cdist.Dist_work_destroy(native)
 		hold.cancel.end()
 		hold.pins.Unpin()
-		for _, token := range hold.tokens {
-			forget(token)
-		}
+		hold.given.end()
 	}, hold)
 	c.replica.works.Store(w, nil)
 	return w
@@ -72,7 +68,7 @@ func (w *Work) do(call func(native int64) error) error {
 func (w *Work) round(call func(native int64) error) error {
 	if w != nil && w.hold.ended {
 		w.hold.ended = false
-		w.hold.user.begin()
+		w.hold.given.begin()
 	}
 	return w.do(call)
 }
@@ -83,7 +79,7 @@ func (w *Work) outcome(err error) error {
 		return err
 	}
 	w.hold.ended = true
-	return w.hold.user.own(err)
+	return w.hold.given.own(err)
 }
 
 // Start starts a round of planned work. All tensors that are not ready yet become ready.

@@ -199,9 +199,7 @@ extern swig_intgo _wrap_dist_strategy_kind_of_cdist_df3c328f470b7138(long long a
 extern _gostring_ _wrap_dist_strategy_device_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, swig_voidp arg3);
 extern _gostring_ _wrap_dist_strategy_parameter_device_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, swig_voidp arg3);
 extern _gostring_ _wrap_dist_canonical_device_cdist_df3c328f470b7138(_gostring_ arg1, _goslice_ arg2, long long arg3);
-extern void _wrap_dist_strategy_properties_kind_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_kind_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_replicas_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_df3c328f470b7138(uintptr_t arg1);
 extern swig_intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_df3c328f470b7138(uintptr_t arg1);
 extern swig_intgo _wrap_dist_strategy_properties_num_workers_get_cdist_df3c328f470b7138(uintptr_t arg1);
@@ -3425,23 +3423,11 @@ func (p SwigcptrDist_strategy_properties) Swigcptr() uintptr {
 func (p SwigcptrDist_strategy_properties) SwigIsDist_strategy_properties() {
 }
 
-func (arg1 SwigcptrDist_strategy_properties) SetKind(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_kind_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
 func (arg1 SwigcptrDist_strategy_properties) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	swig_r = (int)(C._wrap_dist_strategy_properties_kind_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
 	return swig_r
-}
-
-func (arg1 SwigcptrDist_strategy_properties) SetNum_replicas(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_replicas_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_replicas() (_swig_ret int) {
@@ -3584,9 +3570,7 @@ func DeleteDist_strategy_properties(arg1 Dist_strategy_properties) {
 type Dist_strategy_properties interface {
 	Swigcptr() uintptr
 	SwigIsDist_strategy_properties()
-	SetKind(arg2 int)
 	GetKind() (_swig_ret int)
-	SetNum_replicas(arg2 int)
 	GetNum_replicas() (_swig_ret int)
 	GetNum_parameter_devices() (_swig_ret int)
 	GetNum_workers() (_swig_ret int)

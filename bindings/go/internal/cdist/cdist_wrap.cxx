@@ -963,6 +963,7 @@ communication | Communication | communication | communication
 contributions | Contributions | contributions | contributions
 copy_of_replica | SharedCopy | copyOfReplica | copy_of_replica
 core_assignment | coreAssignment | coreAssignment | core_assignment
+cpus | CPUs | cpus | cpus
 device_coordinates | deviceCoordinates | deviceCoordinates | device_coordinates
 element_bytes | elementBytes | elementBytes | element_bytes
 gpus_per_host | GPUsPerHost | gpusPerHost | gpus_per_host
@@ -980,7 +981,7 @@ name_space | Namespace | namespace | name_space
 names | Names | names | names
 num_axes | len(Axes) | axes | num_axes
 num_batch_sizes | len(BatchSizes) | the number of sizes | num_batch_sizes
-num_cpus | NumCpus | cpus | num_cpus
+num_cpus | len(CPUs) | cpus | num_cpus
 num_devices | len(Devices) | devices | num_devices
 num_devices_per_task | the number of devices per task | numDevicesPerTask | num_devices_per_task
 num_jobs | the number of jobs | the number of jobs | num_jobs
@@ -1006,7 +1007,7 @@ request_id | RequestID | requestId | request_id
 results | Results | results | results
 rpc_layer | RPCLayer | rpcLayer | rpc_layer
 splits | Splits | splits | splits
-stack_size_bytes | StackSize | stackSizeBytes | stack_size_bytes
+stack_size_bytes | StackSizeBytes | stackSizeBytes | stack_size_bytes
 stuck_ns | Stuck | stuck | stuck
 task_id | TaskID | taskId | task_id
 tf_config | TFConfig | tfConfig | tf_config
@@ -5580,18 +5581,6 @@ _gostring_ _wrap_dist_canonical_device_cdist_df3c328f470b7138(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  dist_strategy_kind arg2 ;
-  
-  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (dist_strategy_kind)_swig_go_1; 
-  
-  if (arg1) (arg1)->kind = arg2;
-  
-}
-
-
 intgo _wrap_dist_strategy_properties_kind_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   dist_strategy_kind result;
@@ -5602,18 +5591,6 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_df3c328f470b7138(dist_strate
   result = (dist_strategy_kind) ((arg1)->kind);
   _swig_go_result = result; 
   return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->num_replicas = arg2;
-  
 }
 
 
