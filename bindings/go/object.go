@@ -213,7 +213,8 @@ func (u *uses) end() {
 type attached struct {
 	failures // of functions that return errors
 	panics   // of functions that do not
-	tokens   []int64
+	few      [2]int64
+	tokens   []int64 // begin in few
 	ends     []func()
 }
 
@@ -259,6 +260,9 @@ func (u *uses) panics() *panics { return &u.attach().panics }
 func (u *uses) token(entry any) int64 {
 	token := register(entry)
 	a := u.attach()
+	if a.tokens == nil {
+		a.tokens = a.few[:0]
+	}
 	a.tokens = append(a.tokens, token)
 	return token
 }
