@@ -244,12 +244,9 @@ ApplyOptions.Function: update function; nil = gradient descent. The function of 
 RunOptions configures [Strategy.RunValues]. The zero value selects the defaults.
 RunOptions.EnableDynamicBatchSize: as in TensorFlow's RunOptions; accepted without effect, because every size may
     differ from run to run
-RunOptions.BucketizingDynamicShape: as in TensorFlow's RunOptions; accepted without effect
 InstancesOptions configures [Strategy.OpenInstances]. The zero value selects the defaults.
 InstancesOptions.HelperThreads: Goroutines: true = libdist may start the thread that watches deadlines. With other
     Threads it always may
-InstancesOptions.Spin: how long an idle instance spins before it sleeps; 0 = default (60 µs), < 0 = do not spin. A
-    spinning instance occupies a CPU
 InstancesOptions.CreateState: CreateState creates the state of an instance, on its thread. Replica.InstanceState
     returns it in the functions of requests. If it fails, opening the instances fails. nil = instances have no state
 InstancesOptions.DestroyState: DestroyState destroys the state, on the same thread, when the instances close; may be
@@ -292,7 +289,6 @@ DatasetOptions.AsOneProcess: true = every replica gets what it would get in one 
     in TensorFlow
 CheckpointOptions specifies what a checkpoint contains besides the variables.
 CheckpointOptions.Names: names of the variables in the file; nil = their own names
-CheckpointOptions.Position: saving: input position to store; loading: receives the stored position; may be nil
 CheckpointOptions.Metadata: saving: texts to store in the file; not used for loading, see Checkpoint.Metadata
 SplitOptions configures [Replica.SplitToLogicalDevices].
 DevicesOptions configures [Replica.RunOnDevices].
@@ -327,9 +323,7 @@ RPCClientOptions configures [NewRPCClient]. The zero value selects the defaults.
 RPCClientOptions.Timeout: timeout of calls whose context has no deadline; 0 = default (600 s), NoTimeout = no limit
 CoordinatorOptions configures [Strategy.NewCoordinator]. The zero value selects the defaults.
 CoordinatorOptions.Timeout: timeout of calls whose context has no deadline; 0 = the strategy's, NoTimeout = no limit
-CoordinatorOptions.Partitioner: for variables without partitions of their own; nil = variables are not divided
 PSVariableOptions configures [Coordinator.CreateVariable]. The zero value selects the defaults.
-PSVariableOptions.Partitions: number of parts per dimension, like those of a PartitionFunc; nil = use the partitioner
 PreemptionOptions configures [Strategy.NewPreemptionHandler].
 PreemptionOptions.Path: path of the checkpoint, one file for all workers; "" = the program saves
 PreemptionOptions.Variables: variables in the checkpoint; kept alive by the handler
@@ -413,7 +407,7 @@ class Package:
                 text = re.sub(rf"(?<![-\d]){number} = ", f"{constant} = ", text)
         text = re.sub(r"\b[A-Z]+_[A-Z_]+\b", lambda word: self.translated(word[0], option), text)
         text = re.sub(r"`(\w+)`", lambda word: camel(word[1]) if self.option(option.record, word[1]) else word[1], text)
-        return re.sub(r'[;,.] may be ""', "", text)
+        return re.sub(r"(\d) us\b", r"\1 µs", re.sub(r'[;,.] may be ""', "", text))
 
     def option(self, record, name):
         options = self.records[record].options if record in self.records else ()
@@ -521,7 +515,8 @@ def by_rule(package, struct, option, given, name):
         "handle": (HANDLES[option.type][0], f"{HANDLES[option.type][1]}({of})") if option.type in HANDLES else None,
     }
     if not rules.get(kind):
-        raise Error(f"{option.record}.{option.name}: options_go.py has no rule for the {kind} {option.type}")
+        raise Error(f"{option.record}.{option.name}: options_go.py has no rule for the {kind} {option.type}: "
+                    "CALLBACKS, HANDLES or RECORDS needs a row")
     type_, value = rules[kind]
     return type_, value, f"{method}({value})"
 
@@ -661,7 +656,8 @@ def files(records):
             known, why = PARAMETERS[record.name]
             for option in record.options:
                 if option.name not in known.split():
-                    raise Error(f"{record.name}.{option.name}: Go has no options there ({why}): see options_go.py")
+                    raise Error(f"{record.name}.{option.name}: Go has no struct for it ({why}): add a parameter, and the name to "
+                                "PARAMETERS in options_go.py")
         elif record.name not in RECORDS:
             raise Error(f"{record.name}: options_go.py needs a row for it")
         elif record.name in CALLS:

@@ -263,7 +263,7 @@ type RunOptions struct {
 	Timeout time.Duration
 	// As in TensorFlow's RunOptions; accepted without effect, because every size may differ from run to run.
 	EnableDynamicBatchSize  Choice
-	BucketizingDynamicShape bool   // as in TensorFlow's RunOptions; accepted without effect
+	BucketizingDynamicShape bool   // accepted without effect: false = off, true = on
 	Kwargs                  *Value // dictionary of named arguments; may be nil
 }
 
@@ -508,7 +508,7 @@ type CheckpointOptions struct {
 	// to a shard; false = one file, written by worker 0.
 	Sharded  bool
 	Names    []string          // names of the variables in the file; nil = their own names
-	Position *Position         // saving: input position to store; loading: receives the stored position; may be nil
+	Position *Position         // saving: position to store; loading: receives the stored position; may be nil
 	Metadata map[string]string // saving: texts to store in the file; not used for loading, see Checkpoint.Metadata
 }
 
@@ -769,7 +769,7 @@ type CoordinatorOptions struct {
 	// Timeout of calls whose context has no deadline; 0 = the strategy's, NoTimeout = no limit.
 	Timeout         time.Duration
 	MaxMessageBytes int64         // maximum size of a message, up to 64 GiB; 0 = default (1 GiB)
-	Partitioner     PartitionFunc // for variables without partitions of their own; nil = variables are not divided
+	Partitioner     PartitionFunc // for variables without partitions of their own; nil = not split
 }
 
 // native returns the options for C, which the caller must delete; nil for nil.
@@ -792,7 +792,7 @@ func (o *CoordinatorOptions) native(u *uses) cdist.Dist_coordinator_options {
 // PSVariableOptions configures [Coordinator.CreateVariable]. The zero value selects the defaults.
 type PSVariableOptions struct {
 	MaxStaleness int   // maximum age of a cached read, in closures of a worker; 0 = no caching
-	Partitions   []int // number of parts per dimension, like those of a PartitionFunc; nil = use the partitioner
+	Partitions   []int // number of parts per dimension, like PartitionFunc; nil = use the partitioner
 	// Place the parts with those of this variable, for optimizer states, or the whole variable with one part
 	// of another one, by a name like "w/part_1".
 	ColocateWith string
