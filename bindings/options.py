@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "capi"))
 import api  # noqa: E402  the one parser of the headers
+from enums_table import Error  # noqa: E402
 
 # They only have an allocator, or belong to modules that move bytes, which are written in C.
 LEFT_OUT = ("dist_cluster_spec_options", "dist_topology_options", "dist_link_module_options", "dist_link_options")
@@ -60,10 +61,6 @@ HAND = {
 }
 INTEGERS = {"size_t": "int64_t"}  # as languages give them
 LISTS = {"int32_t": "int32s", "int64_t": "longs", "double": "reals"}
-
-
-class Error(Exception):
-    """The headers have something that has no rule here."""
 
 
 @dataclass
@@ -306,11 +303,14 @@ def meaning(option, translate, words):
 
 def written():
     """Path below bindings -> text."""
-    all_records = records()
-    sys.modules.setdefault("options", sys.modules[__name__])  # what the languages' modules import
-    import options_go
+    import options_go  # which need this module
+    import options_python
 
-    return {"dist_option_fields.i": swig(all_records), **options_go.files(all_records)}
+    all_records = records()
+    files = {"dist_option_fields.i": swig(all_records)}
+    for language in (options_go, options_python):
+        files |= language.files(all_records)
+    return files
 
 
 def main(arguments):
@@ -341,4 +341,6 @@ def main(arguments):
 WORDS = {"NULL": "nil", "1": "true", "0": "false", "0s": "0", "DIST_NO_TIMEOUT": "NoTimeout"}
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    import options  # this module by the name that those of the languages use
+
+    sys.exit(options.main(sys.argv[1:]))

@@ -12,10 +12,42 @@ with libdist.Strategy(4) as strategy:
     print(strategy.run(step)[0])
 """
 
-from ._collectives import Collectives, Op, Operator
-from ._input import DatasetOptions, batch_sizes_for_worker
+from ._callbacks import Operator
+from ._collectives import Collectives, Op
+from ._input import batch_sizes_for_worker
 from ._inspection import Straggler
-from ._options import Options
+from ._option_fields import (
+    ApplyOptions,
+    BatcherOptions,
+    CheckpointMapOptions,
+    CheckpointOptions,
+    ClusterResolverOptions,
+    CoordinatorOptions,
+    CrossDeviceOptions,
+    DatasetOptions,
+    DevicesOptions,
+    InstancesOptions,
+    ItemOptions,
+    KubernetesOptions,
+    NetworkOptions,
+    Options,
+    PreemptionOptions,
+    PsVariableOptions,
+    ReformOptions,
+    RendezvousOptions,
+    RpcCallOptions,
+    RpcClientOptions,
+    RpcServerOptions,
+    RunOptions,
+    ScheduleOptions,
+    ServerOptions,
+    SlurmOptions,
+    SplitOptions,
+    StrategyOptions,
+    SubmitOptions,
+    UpdateOptions,
+    VariableOptions,
+)
 from ._outside import Destination, Properties, ValueContext
 from ._tensors import Array, Tensor, TensorLike, dtype_of, numpy_dtype
 from ._updates import UpdatePlace
@@ -24,16 +56,7 @@ from .budget import Budget
 from .cancel import Cancel
 from .checkpoint import Checkpoint
 from .cluster import ClusterSpec
-from .cluster_resolver import (
-    ClusterResolver,
-    ClusterResolverOptions,
-    KubernetesOptions,
-    RendezvousOptions,
-    ResolverFunctions,
-    SlurmOptions,
-    slurm_hosts,
-    slurm_tasks_per_node,
-)
+from .cluster_resolver import ClusterResolver, ResolverFunctions, slurm_hosts, slurm_tasks_per_node
 from .communication import CommunicationOptions
 from .constants import (
     MAX_ADDRESS_BYTES,
@@ -76,7 +99,7 @@ from .constants import (
     ValueKind,
 )
 from .context import get_replica, get_strategy, has_strategy, in_cross_replica_context, set_strategy
-from .coordinator import Coordinator, CoordinatorOptions, CoordinatorStats, VariablePart, VariableSpec
+from .coordinator import Coordinator, CoordinatorStats, VariablePart, VariableSpec
 from .cross_device import CrossDevice, HostFunctions
 from .dataset import Dataset, DatasetIterator, InputContext, Position
 from .errors import (
@@ -141,16 +164,20 @@ __all__ = [
     "Aggregation",
     "AlreadyExists",
     "Apply",
+    "ApplyOptions",
     "Array",
     "Assign",
     "Batch",
     "Batcher",
+    "BatcherOptions",
     "Begin",
     "Block",
     "Budget",
     "Cancel",
     "Cancelled",
     "Checkpoint",
+    "CheckpointMapOptions",
+    "CheckpointOptions",
     "Closure",
     "ClusterResolver",
     "ClusterResolverOptions",
@@ -163,6 +190,7 @@ __all__ = [
     "CoordinatorStats",
     "CrossDevice",
     "CrossDeviceKind",
+    "CrossDeviceOptions",
     "DType",
     "DataLoss",
     "Dataset",
@@ -172,6 +200,7 @@ __all__ = [
     "Destination",
     "DeviceAssignment",
     "DeviceOrder",
+    "DevicesOptions",
     "DistError",
     "Drift",
     "Edge",
@@ -181,9 +210,11 @@ __all__ = [
     "InputContext",
     "InputMode",
     "Instances",
+    "InstancesOptions",
     "Internal",
     "InvalidArgument",
     "Item",
+    "ItemOptions",
     "KubernetesOptions",
     "LogLevel",
     "MAX_ADDRESS_BYTES",
@@ -199,6 +230,7 @@ __all__ = [
     "Metric",
     "MetricKind",
     "Network",
+    "NetworkOptions",
     "NotFound",
     "Numerics",
     "Op",
@@ -214,10 +246,13 @@ __all__ = [
     "Plan",
     "Position",
     "PreemptionHandler",
+    "PreemptionOptions",
     "PreemptionState",
     "Properties",
+    "PsVariableOptions",
     "ReduceOp",
     "Reform",
+    "ReformOptions",
     "RemoteValue",
     "RendezvousOptions",
     "Replica",
@@ -227,18 +262,27 @@ __all__ = [
     "RowPlace",
     "Rows",
     "RpcCall",
+    "RpcCallOptions",
     "RpcClient",
+    "RpcClientOptions",
     "RpcServer",
+    "RpcServerOptions",
+    "RunOptions",
     "ScanKind",
     "Scatter",
+    "ScheduleOptions",
     "Server",
+    "ServerOptions",
     "Shard",
     "ShardPolicy",
     "SlurmOptions",
+    "SplitOptions",
     "Status",
     "Straggler",
     "Strategy",
     "StrategyKind",
+    "StrategyOptions",
+    "SubmitOptions",
     "Synchronization",
     "Tensor",
     "TensorLike",
@@ -248,11 +292,13 @@ __all__ = [
     "Unavailable",
     "Unimplemented",
     "Unknown",
+    "UpdateOptions",
     "UpdatePlace",
     "Value",
     "ValueContext",
     "ValueKind",
     "Variable",
+    "VariableOptions",
     "VariablePart",
     "VariableSpec",
     "Versions",

@@ -110,6 +110,11 @@ def nanoseconds(seconds: Optional[float]) -> int:
     return max(1, round(min(seconds * 1e9, _LONGEST)))
 
 
+def seconds_of(nanoseconds: int) -> Optional[float]:
+    """A Timeout of C's."""
+    return None if nanoseconds == 0 else math.inf if nanoseconds < 0 else nanoseconds * 1e-9
+
+
 def wait_limit(seconds: Optional[float]) -> int:
     """A Wait for C: -1, no limit, for None; 0 does not wait."""
     if seconds is None:
@@ -355,6 +360,26 @@ def _accept(given: Any) -> Any:
     return given
 
 
+def show_options(function: Callable[..., Any], shown: Callable[..., Any]) -> None:
+    """Gives `shown` the signature and the text of a function with its options one by one, in place of **options."""
+    annotation = function.__annotations__.get("options", "")
+    if not isinstance(annotation, str) or not annotation.startswith("Unpack["):
+        return
+    fields = sys.modules["libdist._option_fields"]
+    name = annotation.removeprefix("Unpack[").removesuffix("]")
+    record, makers = fields.MAKERS[name]
+    known = {each: one for maker in makers for each, one in inspect.signature(maker).parameters.items()}
+    signature = inspect.signature(function)
+    own = list(signature.parameters.values())[:-1]
+    shown.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*own, *(known[each] for each in record.__annotations__)]
+    )
+    text = record.__doc__.partition("\n")[2]
+    if name in fields.SHARED:
+        text = f"help(libdist.{name}) describes the options."
+    shown.__doc__ = "\n\n".join(inspect.cleandoc(part) for part in (function.__doc__, text) if part)
+
+
 class _Unpack:
     """Unpack[Options] in annotations: Options."""
 
@@ -460,6 +485,7 @@ def _guarded(function: Callable[..., Any], module: str, bound: bool) -> Callable
             return function(*args, **kwargs)
         raise error
 
+    show_options(inner, call)
     return call
 
 
@@ -483,6 +509,7 @@ _MARK = "_checks_itself"
 def unchecked(function: T) -> T:
     """Marks a method that @checked leaves as it is, because it has a fast path without checks."""
     setattr(function, _MARK, True)
+    show_options(typing.cast(Callable[..., Any], function), typing.cast(Callable[..., Any], function))
     return function
 
 

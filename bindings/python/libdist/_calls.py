@@ -136,19 +136,6 @@ def _given_up() -> int:
     return int(_cdist.fail(Status.CANCELLED, "the run was given up at its deadline, before this replica began"))
 
 
-class Log:
-    """A strategy's log function, for libdist."""
-
-    def __init__(self, fn: Callable[[int, str], None]) -> None:
-        self.fn = fn
-
-    def on_log(self, level: int, message: str) -> None:
-        try:
-            self.fn(level, message)
-        except Exception:  # nobody is there to be told
-            pass
-
-
 class _Callbacks(_cdist.Callbacks):
     """The one object that takes all calls of libdist; see dist.i, section 4."""
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from . import _calls, _cdist, _tensors
 from ._arguments import checked, wrong
-from ._context import Context
-from ._options import native_options
+from ._callbacks import Operator, Reducer
+from ._option_fields import Options, collective_options
 from ._tensors import Out, Tensors
 from .constants import DType, ReduceOp, ScanKind
 from .errors import InvalidArgument
@@ -19,33 +19,18 @@ from .names import OpName, op_number
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._options import Options
-
 Result = TypeVar("Result")
-Operator = Callable[[Any, Any], None]
-"""op(acc, values): acc[:] = op(acc, values), for pieces of a tensor, from several threads at once."""
 Op = Union[OpName, Operator]
 """A ReduceOp, its name, or the program's own operator."""
 
 
-class _Operator:
-    """The program's own operator; see Operator."""
+class _Operator(Reducer):
+    """The program's own operator in one collective."""
 
     def __init__(self, fn: Operator, element_bytes: int = 0) -> None:
-        """element_bytes: of one element of the operator; 0: the dtype's."""
-        self.fn = fn
-        self.context = Context()
-        self.element_bytes = element_bytes
-        self.failures = _calls.Failures()
+        """element_bytes: size of one element of the operator; 0 = the dtype's size."""
+        super().__init__(fn, _calls.Failures(), element_bytes)
         self.token = _calls.keep(self)
-
-    def on_reduce(self, acc: int, values: int, count: int, dtype: int) -> None:
-        try:
-            like = (count, dtype, self.element_bytes)
-            written, read = _tensors.elements_at(acc, *like, writable=True), _tensors.elements_at(values, *like)
-            self.context.call(self.fn, written, read)
-        except BaseException as error:  # C goes on: the caller learns of it afterwards
-            self.failures.all.append((-1, error))
 
     def end(self) -> None:
         """Nobody calls it any longer; raises what it raised."""
@@ -54,12 +39,17 @@ class _Operator:
             self.failures.raise_for(None)
 
 
+def native_options(options: Options) -> Any:
+    """Options, which have been checked, for C; None if there are none."""
+    return collective_options(**options) if options else None
+
+
 class Issue:
     """One collective that is ready to be called: the native function, its arguments, and what they need."""
 
     __slots__ = ("name", "native", "head", "ins", "outs", "lists", "options", "operator", "result")
 
-    def __init__(self, name: str, native: Any, head: tuple[Any, ...], options: dict[str, Any]) -> None:
+    def __init__(self, name: str, native: Any, head: tuple[Any, ...], options: Options) -> None:
         self.name = name
         self.native = native
         self.head = head

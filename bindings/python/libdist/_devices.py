@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Un
 import numpy as np
 
 from . import _calls, _cdist, _tensors, values
-from ._arguments import Limit, checked, limit
-from ._collectives import _like
-from ._options import native_options
+from ._arguments import checked
+from ._callbacks import Kept
+from ._collectives import _like, native_options
+from ._option_fields import DevicesOptions, Options, SplitOptions, devices_options, split_options
 from ._tensors import Out, TensorLike
-from .cancel import Cancel, handle_of
 from .constants import DType, Edge, PartitionKind
 from .errors import DeadlineExceeded, InvalidArgument
 from .group import Group
@@ -22,7 +22,6 @@ from .values import Arguments, Keywords
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._options import Options
     from .strategy import Strategy
 
 Widths = Union[None, int, Sequence[int]]
@@ -44,18 +43,16 @@ class Devices:
 
     # ---- the replica's side --------------------------------------------------------------------------------
 
-    def split_to_logical_devices(self, value: Any, partition_dimensions: Sequence[int], *, uneven: bool = False) -> Any:
+    def split_to_logical_devices(self, value: Any, partition_dimensions: Sequence[int], **options: Unpack[SplitOptions]) -> Any:
         """Splits a tensor over the logical devices: a Value that still reads as the whole; of a nest each leaf.
 
         partition_dimensions: into how many parts each dimension is split. Nothing is copied.
         """
         self._check("Replica.split_to_logical_devices")
         given = values.make(self.strategy._handle, value)
-        options = _cdist.dist_split_options()
-        options.uneven = int(uneven)
         dimensions = list(partition_dimensions)
         call = _cdist.split_to_logical_devices
-        return values.owned(call(self._handle, given._handle, dimensions, len(dimensions), options))
+        return values.owned(call(self._handle, given._handle, dimensions, len(dimensions), split_options(**options)))
 
     def assign_to_logical_device(self, value: Any, logical_device: int) -> Any:
         """Gives a tensor to one logical device; the others have nothing."""
@@ -74,18 +71,13 @@ class Devices:
         fn: Callable[..., Any],
         args: Arguments = (),
         kwargs: Keywords = None,
-        *,
-        results: Union[None, Partition, Sequence[Partition]] = None,
-        timeout: Limit = None,
-        cancel: Optional[Cancel] = None,
+        **options: Unpack[DevicesOptions],
     ) -> Any:
         """Calls `fn(device, *args, **kwargs)` on every logical device, at the same time, and joins what they return.
 
         Of a divided tensor each gets its shard, or None of one that is assigned to another. `device` is a Replica
         whose id is the logical device, and whose collectives are among the replica's devices. If one raises, its
         peers' collectives end at once, and that very exception is raised.
-        results: how the devices' results are joined: one Partition for all leaves, or one for each; None: by the rules
-        of dist_run_on_devices() in mesh.h. timeout: seconds, of the whole call. cancel: ends it, and nothing else.
         """
         from ._runs import Run
 
@@ -95,14 +87,8 @@ class Devices:
         try:
             given = values.arguments(self.strategy._handle, args, run.seen)
             named = values.make(self.strategy._handle, kwargs, run.seen) if kwargs is not None else None
-            options, kept = _cdist.dist_devices_options(), []
-            options.timeout_ns = limit(timeout)
-            options.cancel = handle_of(cancel)
-            if results is not None:
-                kept = [one._native() for one in ([results] if isinstance(results, Partition) else results)]
-                for one in kept:
-                    options.add_result(one)
-            arguments = (values.handle_of(given), values.handle_of(named), options)
+            kept = Kept()
+            arguments = (values.handle_of(given), values.handle_of(named), devices_options(kept, **options))
             result = _calls.call(run.failures, _cdist.dist_run_on_devices, self._handle, run.token, *arguments)
         except DeadlineExceeded:
             abandoned = True
@@ -176,7 +162,7 @@ class Devices:
             shape = np.shape(x.array if isinstance(x, _tensors.Tensor) else x)
             sizes = (size + a + b for size, a, b in zip(shape, before, behind))
             out = _like(x, shape=tuple(max(0, size) for size in sizes) + shape[n:])
-        native = native_options(dict(options))
+        native = native_options(options)
         _cdist.dist_halo_exchange(self._handle, [given], halo, [_tensors.give(out, writable=True)], native)
         return out
 
@@ -201,7 +187,7 @@ class Devices:
         if out is None and _has(target, rank):
             out = _room(x, dtype, target.shard(rank).size)
         written = None if out is None else [_tensors.give(out, writable=True)]
-        native = native_options(dict(options))
+        native = native_options(options)
         _cdist.dist_reshard(self._handle, source._native(), target._native(), given, written, native)
         return out
 

@@ -100,7 +100,7 @@ def _shut_down_all(deadline: float, quiet: bool) -> None:
         try:
             _cdist.dist_strategy_shutdown(strategy._handle, _nanoseconds_until(deadline))
         except DeadlineExceeded:
-            strategy._tokens = []  # as in Strategy.shutdown()
+            strategy._kept.tokens = []  # as in Strategy.shutdown()
         except DistError:  # this thread is still in its scope, for instance
             continue
         strategy._gone()

@@ -1,76 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of collectives as keyword arguments."""
+"""Options that are set by code of their own; _option_fields.py has all others."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional, Sequence, TypedDict, Union
+from typing import Any, Mapping, Optional, Sequence, Union
 
 from . import _cdist
-from ._arguments import Timeout, nanoseconds
-from .cancel import handle_of
+from ._callbacks import Kept
+from .errors import InvalidArgument
+from .partition import Partition
 
-if TYPE_CHECKING:
-    from .cancel import Cancel
-    from .constants import Numerics
-    from .group import Group
-
-
-class Options(TypedDict, total=False):
-    """What every collective takes beside its own arguments; all members of a group give the same."""
-
-    tag: str
-    """A name for reports."""
-    timeout: Timeout
-    """Seconds: the longest wait for a peer; None: the strategy's; negative or inf: no limit."""
-    group: Optional[Group]
-    """Who meets; None: all replicas."""
-    cancel: Optional[Cancel]
-    """Ends the group's rounds in this run, for all its members; None: none."""
-    axis: int
-    """The dimension that parts are cut from or joined along; negative ones count from the end."""
-    numerics: Numerics
-    """Numerics.REPRODUCIBLE or TREE; ORDERED: as the strategy says, whose own default that is."""
-    weights: Union[None, float, Sequence[float]]
-    """Of a MEAN: one weight, or one for each contribution; this replica's own."""
-    contributions: int
-    """How many tensors this replica adds to each sum; its own."""
-    splits: Optional[Sequence[int]]
-    """Of all_to_all(): the sizes of the parts along the axis; None: equal ones."""
-    bytes_per_pack: int
-    """About how much a pack of a planned list has; 0: the strategy's."""
-    reduce_element_bytes: int
-    """Of an operator of the program's own: the size of one of its elements, which is never cut; 0: the dtype's."""
+def set_weights(native: Any, weights: Union[float, Sequence[float]], contributions: int) -> None:
+    """`weights` of a collective."""
+    numbers = [weights] if isinstance(weights, float) else list(weights)
+    expected = max(1, contributions)
+    if len(numbers) != expected:
+        raise InvalidArgument(f"weights has {len(numbers)} numbers, but must have {expected}, one for each contribution")
+    native.set_weights(numbers, len(numbers))
 
 
-_PLAIN = ("axis", "numerics", "contributions", "bytes_per_pack", "reduce_element_bytes")
+def set_axes(native: Any, axes: Union[Mapping[str, int], Sequence[tuple[str, int]]]) -> None:
+    """`axes` of a strategy."""
+    named = list(axes.items() if isinstance(axes, Mapping) else axes)
+    native.set_axes([name for name, _ in named], [size for _, size in named], len(named))
 
 
-def _invalid_weights(given: int, options: Any) -> Exception:
-    from .errors import InvalidArgument  # which needs this module
+def set_metadata(native: Any, metadata: Mapping[str, str]) -> None:
+    """`metadata` of a checkpoint."""
+    native.set_metadata_keys(list(metadata), len(metadata))
+    native.set_metadata_texts(list(metadata.values()), len(metadata))
 
-    expected = max(1, int(options.get("contributions") or 1))
-    return InvalidArgument(f"weights has {given} numbers, but must have {expected}, one for each contribution")
+
+def set_jobs(native: Any, jobs: Mapping[str, int], kept: Kept) -> None:
+    """`jobs` of a Slurm step."""
+    rows = kept.record(_cdist.ClusterJobs())
+    for name, num_tasks in jobs.items():
+        rows.add(name, None, None, num_tasks)
+    native.set_jobs(rows)
 
 
-def native_options(options: dict[str, Any]) -> Any:
-    """Options, which have been checked, as the native object; None for none."""
-    if not options:
-        return None
-    native = _cdist.dist_collective_options()
-    for name in _PLAIN:
-        if name in options:
-            setattr(native, name, int(options[name]))
-    native.tag = options.get("tag") or None
-    native.timeout_ns = nanoseconds(options.get("timeout"))
-    group = options.get("group")
-    native.group = 0 if group is None else group._native()
-    native.cancel = handle_of(options.get("cancel"))
-    weights, splits = options.get("weights"), options.get("splits")
-    if weights is not None:
-        numbers = [weights] if isinstance(weights, float) else list(weights)
-        if len(numbers) != max(1, int(options.get("contributions") or 1)):
-            raise _invalid_weights(len(numbers), options)
-        native.set_weights(numbers, len(numbers))
-    if splits is not None:
-        native.set_splits(list(splits), len(splits))
-    return native
+def add_results(native: Any, results: Union[Partition, Sequence[Optional[Partition]]], kept: Kept) -> None:
+    """`results` of a run on devices."""
+    for one in [results] if isinstance(results, Partition) else results:
+        native.add_result(None if one is None else kept.record(one._native()))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Callable, Optional, Sequence, 
 from . import _calls, _cdist, _tensors, values
 from ._arguments import Rule, Unfit, checked
 from ._interrupt import Watch
+from ._option_fields import UpdateOptions
 from ._tensors import TensorLike, is_tensor
 from ._updates import UpdateFn, update
 from .communication import CommunicationOptions
@@ -18,6 +19,8 @@ from .values import Arguments, Keywords, Value
 from .variables import Variable
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .cluster_resolver import ClusterResolver
     from .strategy import Strategy
 
@@ -338,24 +341,21 @@ class Outside:
         fn: UpdateFn,
         args: Arguments = (),
         kwargs: Keywords = None,
-        *,
-        group: bool = True,
-        parallel: bool = False,
+        **options: Unpack[UpdateOptions],
     ) -> Any:
-        """Calls fn(place, *args, **kwargs) for each copy of a variable, and merges what the calls return.
+        """Calls fn(place, *args, **kwargs) for each copy of a variable, and merges the results of the calls.
 
-        place.copy is the copy, to be changed in place. group=False: each leaf of the result is a tuple with one item for
-        each call. parallel=True: some calls run at the same time, and their results are dropped.
+        place.copy is the copy, which fn changes in place.
         """
         native = (_cdist.dist_update, self._native("Strategy.update"), variable._native())
-        return update(self._self(), variable, native, fn, args, kwargs, group, parallel=parallel)
+        return update(self._self(), variable, native, fn, args, kwargs, options)
 
     def update_non_slot(
-        self, fn: UpdateFn, args: Arguments = (), kwargs: Keywords = None, *, group: bool = True
+        self, fn: UpdateFn, args: Arguments = (), kwargs: Keywords = None, **options: Unpack[UpdateOptions]
     ) -> Any:
-        """As update(), of what is no variable: once for each device that variables are on."""
+        """Calls fn(place, *args, **kwargs) once for each device that has variables, like update() without a variable."""
         native = (_cdist.dist_update_non_slot, self._native("Strategy.update_non_slot"))
-        return update(self._self(), None, native, fn, args, kwargs, group)
+        return update(self._self(), None, native, fn, args, kwargs, options)
 
     def variable_created_in_scope(self, variable: Any) -> bool:
         """Whether this strategy made a variable, or the variable that a copy is of."""

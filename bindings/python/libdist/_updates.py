@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
-from . import _calls, _cdist, _tensors, values
+from . import _calls, _tensors, values
 from ._context import Context
+from ._option_fields import UpdateOptions, update_options
 
 if TYPE_CHECKING:
     from .strategy import Strategy
@@ -60,21 +61,17 @@ def update(
     fn: UpdateFn,
     args: Any,
     kwargs: Any,
-    group: bool,
+    options: UpdateOptions,
     seen: Optional[values.Seen] = None,
-    parallel: bool = False,
 ) -> Any:
     """One call of native[0] with native[1:] and what belongs to the function."""
     handle = strategy._handle
     given = values.arguments(handle, args, seen)
     named = values.make(handle, kwargs, seen) if kwargs is not None else None
-    options = _cdist.dist_update_options()
-    options.ungrouped = 0 if group else 1
-    options.parallel = 1 if parallel else 0
     target = Update(fn, handle, variable._as_value() if variable is not None else None)
     token = _calls.keep(target)
     try:
-        arguments = (token, values.handle_of(given), values.handle_of(named), options)
+        arguments = (token, values.handle_of(given), values.handle_of(named), update_options(**options))
         result = _calls.call(target.failures, native[0], *native[1:], *arguments)
     finally:
         _calls.release(token)

@@ -5,20 +5,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Iterator, Optional, Sequence
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Iterator, Optional
 
 from . import _calls, _cdist, values
-from ._arguments import Delay, Limit, checked, delay, limit, nanoseconds
+from ._arguments import checked, nanoseconds
 from ._arrivals import running_loop, take_here, taken
 from ._context import Context
 from ._native import Native
+from ._option_fields import BatcherOptions, ItemOptions, batcher_options, item_options
 from ._runs import current
-from .cancel import Cancel, handle_of
 from .errors import Cancelled, DistError, FailedPrecondition, InvalidArgument
 from .replica import Replica
 from .serve import SLICE, Request
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .strategy import Strategy
 
 
@@ -45,12 +47,9 @@ class Item(Request[None]):
         self._left: list[Any] = []  # results that nobody had taken at its end
         self._more: list[Callable[[], None]] = []
 
-    def _begin_item(self, batcher: int, options: tuple[int, int, int, int, int]) -> None:
-        priority, timeout_ns, cancel, length, size = options
+    def _begin_item(self, batcher: int, options: ItemOptions) -> None:
         queue = self._queue.handle
-        self._hand_over(
-            lambda token: _cdist.batcher_submit(batcher, token, priority, timeout_ns, cancel, queue, length, size)
-        )
+        self._hand_over(lambda token: item_options(batcher, token, queue, **options))
 
     def _arrived(self, work: int) -> None:
         with self._submitting:
@@ -244,23 +243,12 @@ class Batcher(Native):
             _calls.release(self._token)
             raise
 
-    def submit(
-        self,
-        user_data: Any = None,
-        *,
-        priority: int = 0,
-        timeout: Limit = None,
-        cancel: Optional[Cancel] = None,
-        length: int = 0,
-        size: int = 0,
-    ) -> Item:
-        """Has an item wait for a step, and returns at once: `await batcher.submit(question)`.
+    def submit(self, user_data: Any = None, **options: Unpack[ItemOptions]) -> Item:
+        """Enqueues an item for a step and returns immediately: `await batcher.submit(question)`.
 
-        user_data: for Batch.user_data(). length: decides the bucket. size: the bytes that it counts for in max_bytes. What
-        else there is is as in Strategy.submit().
+        user_data: any object; Batch.user_data() returns it.
         """
         item = Item(self._strategy, self, user_data)
-        options = (priority, limit(timeout), handle_of(cancel), length, size)
         item._begin_item(self._native("Batcher.submit"), options)
         return item
 
@@ -306,30 +294,12 @@ class Batching:
 
     _part_of = "Strategy"
 
-    def batcher(
-        self: Any,
-        step: StepFn,
-        *,
-        max_items: int = 0,
-        max_delay: Delay = None,
-        max_waiting: int = 0,
-        max_bytes: int = 0,
-        buckets: Sequence[int] = (),
-        continuous: bool = False,
-        max_results: int = 0,
-    ) -> Batcher:
-        """A batcher, whose steps are on the strategy's instances; it opens these, where nobody has.
+    def batcher(self: Any, step: StepFn, **options: Unpack[BatcherOptions]) -> Batcher:
+        """Creates a batcher, whose steps run on the strategy's instances. It opens the instances if they are not open.
 
-        step(replica, batch): answers the batch's items. max_items: of a step, and of an instance; 0: 32. max_delay: seconds
-        that an item waits for others while an instance is free. max_waiting: items that no step has had; 0: 1024. max_bytes:
-        of the items that an instance has; 0: any number. buckets: lengths, ascending. continuous: an item stays until
-        Batch.end(); else it is in one step. max_results: partial results of an item that nobody has taken; one with as
-        many is in no step; 0: 16.
+        step: a function step(replica, batch) that answers the batch's items. An item with max_results untaken results
+        is in no step.
         """
-        options = _cdist.dist_batcher_options()
-        options.max_items, options.max_waiting, options.max_bytes = max_items, max_waiting, max_bytes
-        options.max_delay_ns = delay(max_delay)
-        options.set_buckets(list(buckets), len(buckets))
-        options.continuous, options.max_results = int(continuous), max_results
-        options.set_tokens()
-        return Batcher(self, step, options)
+        native = batcher_options(**options)
+        native.set_tokens()
+        return Batcher(self, step, native)

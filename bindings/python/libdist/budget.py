@@ -8,8 +8,9 @@ import threading
 from concurrent.futures import Executor, Future
 from typing import Any, Optional
 
-from . import _calls, _cdist
+from . import _cdist
 from ._arguments import checked, wrong
+from ._callbacks import Kept
 from ._native import Native
 from .errors import FailedPrecondition
 
@@ -61,15 +62,6 @@ class Budget(Native):
         return held
 
 
-def give_budget(options: Any, budget: Optional[Budget]) -> Optional[Held]:
-    """Puts a budget into a strategy's options: what has to be held until the strategy is made."""
-    if budget is None:
-        return None
-    held = budget._hold("Strategy")
-    options.budget = held.handle
-    return held
-
-
 class _Task:
     """A thread's part in a loop: C's function, which is called once, or refused."""
 
@@ -115,14 +107,11 @@ class Loops:
         return 0
 
 
-def give_executor(
-    options: Any, executor: Optional[Executor], max_workers: Optional[int], tokens: list[int]
-) -> None:
-    """Puts an executor into a strategy's options, and its token to those that end with the strategy."""
+def set_executor(native: Any, executor: Optional[Executor], max_workers: Optional[int], kept: Kept) -> None:
+    """`executor` of a strategy."""
     if executor is None:
         if max_workers is not None:
             wrong("Strategy", "max_workers is given without executor")
         return
     loops = Loops(executor, max_workers)
-    tokens.append(_calls.keep(loops))
-    options.set_executor(tokens[-1], loops.max_workers)
+    native.set_executor(kept.token(loops), loops.max_workers)

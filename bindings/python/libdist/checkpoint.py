@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, Un
 
 from . import _cdist, values
 from ._arguments import checked
+from ._callbacks import Kept
 from ._native import Native
+from ._option_fields import CheckpointMapOptions, CheckpointOptions, checkpoint_map_options, checkpoint_options
 from .constants import DType
 from .dataset import Position, native_position, position_from
 from .errors import FailedPrecondition
 from .variables import Variable
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .strategy import Strategy
 
 Path = Union[str, os.PathLike[str]]
@@ -22,52 +26,27 @@ Variables = Union[Sequence[Variable], Mapping[str, Variable]]
 """Variables under their own names, or by the names that they have in the file."""
 
 
-def _native_options(variables: Variables) -> tuple[Any, list[int]]:
-    options = _cdist.dist_checkpoint_options()
+def _named(variables: Variables) -> tuple[Optional[list[str]], list[int]]:
+    """The names that variables have in the file, or None for their own, and their handles."""
     if isinstance(variables, Mapping):
-        options.set_names(list(variables), len(variables))
-        variables = list(variables.values())
-    return options, [variable._native() for variable in variables]
+        return list(variables), [variable._native() for variable in variables.values()]
+    return None, [variable._native() for variable in variables]
 
 
-def _mapping(verify: bool) -> Any:
-    options = _cdist.dist_checkpoint_map_options()
-    options.verify = int(bool(verify))
-    return options
-
-
-def save(
-    strategy: Strategy,
-    path: Path,
-    variables: Variables,
-    *,
-    position: Optional[Position] = None,
-    metadata: Optional[Mapping[str, str]] = None,
-    sharded: bool = False,
-) -> None:
-    """Writes a checkpoint, in one step: the old file or the new one is there, whole.
-
-    position: where the input is. metadata: texts of the program's, each under a key. sharded: `path` becomes an index, and
-    each worker writes the shard of its part of the variables.
-    """
-    handle = strategy._native("Strategy.save_checkpoint")
-    options, given = _native_options(variables)
-    native = None
-    if position is not None:
-        native = native_position(position)
-        options.position = native
-    if metadata:
-        options.set_metadata_keys(list(metadata), len(metadata))
-        options.set_metadata_texts(list(metadata.values()), len(metadata))
-    options.sharded = int(bool(sharded))
+def save(strategy: Strategy, path: Path, variables: Variables, options: CheckpointOptions) -> None:
+    """Strategy.save_checkpoint()."""
+    handle, kept = strategy._native("Strategy.save_checkpoint"), Kept()
+    names, given = _named(variables)
+    native = checkpoint_options(kept, names=names, **options)
     with strategy._waiting():
-        _cdist.dist_checkpoint_save(handle, os.fspath(path), given, len(given), options)
+        _cdist.dist_checkpoint_save(handle, os.fspath(path), given, len(given), native)
 
 
 def load(strategy: Strategy, path: Path, variables: Variables, *, position: bool = False) -> Optional[Position]:
-    """Gives variables the values that a file has for them; with position=True also where the input was."""
-    handle = strategy._native("Strategy.load_checkpoint")
-    options, given = _native_options(variables)
+    """Strategy.load_checkpoint()."""
+    handle, kept = strategy._native("Strategy.load_checkpoint"), Kept()
+    names, given = _named(variables)
+    options = checkpoint_options(kept, names=names)
     native = native_position(None) if position else None
     if native is not None:
         options.position = native
@@ -111,17 +90,20 @@ class Checkpoint(Native):
 
     __getitem__ = read
 
-    def map(self, name: str, verify: bool = False) -> Any:
-        """A tensor in the file's own memory, which replicas and processes share; not to be written.
+    def map(self, name: str, verify: bool = False, **options: Unpack[CheckpointMapOptions]) -> Any:
+        """Returns a tensor in the file's own memory, which replicas and processes share. Do not write to it.
 
-        It stays as it is where another file takes this one's place; where others write into the file, read() it. verify:
-        compares the checksum, which reads all of it.
+        The tensor does not change if another file replaces this one. If other programs write into the file, use read().
+
+        verify: True = verify checksums of mapped data, which reads all of them; False = do not.
         """
-        return values.owned(_cdist.dist_checkpoint_map(self._native(), name, _mapping(verify)))
+        native = checkpoint_map_options(verify=verify, **options)
+        return values.owned(_cdist.dist_checkpoint_map(self._native(), name, native))
 
-    def map_all(self, verify: bool = False) -> Any:
-        """All tensors in the file's own memory, as a dictionary by their names: map()."""
-        return values.owned(_cdist.dist_checkpoint_map_all(self._native(), _mapping(verify)))
+    def map_all(self, verify: bool = False, **options: Unpack[CheckpointMapOptions]) -> Any:
+        """Returns all tensors in the file's own memory, as a dictionary by their names, like map()."""
+        native = checkpoint_map_options(verify=verify, **options)
+        return values.owned(_cdist.dist_checkpoint_map_all(self._native(), native))
 
     @property
     def metadata(self) -> dict[str, str]:

@@ -4,113 +4,17 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
-from typing import Any, Callable, Mapping, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 from . import _calls, _cdist
-from ._arguments import Timeout, checked, nanoseconds
+from ._arguments import checked
+from ._callbacks import Kept
 from ._interrupt import Watch
 from ._native import Native
+from ._option_fields import ClusterResolverOptions, KubernetesOptions, RendezvousOptions, SlurmOptions
 from .cancel import Cancel, handle_of
 from .cluster import TASK_UNSET, ClusterSpec, TaskId, check_id, id_number
 from .constants import MAX_CLUSTER_TASKS
-
-
-@checked
-@dataclass(frozen=True)
-class ClusterResolverOptions:
-    """What is given counts before what a resolver finds. None: not given."""
-
-    task_type: Optional[str] = None
-    """The job of this process."""
-    task_id: TaskId = None
-    """Its index in the job."""
-    num_accelerators: int = 0
-    """Of this process; 0: none, or those that Slurm's options give."""
-    rpc_layer: Optional[str] = None
-    """What stands before addresses, with ://; "": nothing."""
-    environment: Optional[str] = None
-    """A word for where the cluster runs."""
-    session_address: Optional[str] = None
-    """What master() gives where no task is asked for; of simple() alone."""
-    tf_config: Optional[str] = None
-    """TF_CONFIG; None: the environment variable."""
-
-    def _native(self) -> Any:
-        native = _cdist.dist_cluster_resolver_options()
-        native.set_task_type(self.task_type)
-        if self.task_id is not None:
-            native.has_task_id, native.task_id = 1, self.task_id
-        native.num_accelerators = self.num_accelerators
-        native.set_rpc_layer(self.rpc_layer)
-        native.environment, native.session_address = self.environment, self.session_address
-        native.tf_config = self.tf_config
-        return native
-
-
-@checked
-@dataclass(frozen=True)
-class SlurmOptions:
-    """What Slurm says of a step. What is not given is read of the environment."""
-
-    rank: Optional[int] = None
-    """Of this process in the step."""
-    num_tasks: int = 0
-    """Of the step; 0: as the environment says, where no jobs are given."""
-    host_list: Optional[str] = None
-    """As Slurm writes it: "n[01-03,7],m1"."""
-    tasks_per_node: Optional[str] = None
-    """As Slurm writes it, by the order of hosts: "2(x3),1"."""
-    tasks_on_each_host: int = 0
-    """0: as tasks_per_node says."""
-    port_base: int = 0
-    """The port of the first task of a host; 0: 8888."""
-    gpus_per_host: int = 0
-    """0: none, and they are not shared out."""
-    gpus_per_task: int = 0
-    """0: as many as all tasks of a host can have."""
-    jobs: Optional[Mapping[str, int]] = None
-    """How many tasks each job has; None: one job, "worker", of all tasks."""
-
-
-@checked
-@dataclass(frozen=True)
-class KubernetesOptions:
-    """What the names of Kubernetes' pods say. What is not given is read of the environment."""
-
-    index: Optional[int] = None
-    """Of this pod; None: as the environment says, or the number at the end of the host's name."""
-    num_workers: int = 0
-    """0: WORLD_SIZE of the environment."""
-    first_index: int = 0
-    """Of the pods."""
-    port: int = 0
-    """Of every worker; 0: 8888."""
-    host_name: Optional[str] = None
-    """Of this pod, "trainer-2"."""
-    service: Optional[str] = None
-    """The headless service; None: pods are found by their host's name alone."""
-    namespace: Optional[str] = None
-    """Of the service."""
-    domain: Optional[str] = None
-    """Of the Kubernetes cluster, "cluster.local"; None: left out."""
-
-
-@checked
-@dataclass(frozen=True)
-class RendezvousOptions:
-    """A job whose workers meet at one address. Values that are None or 0 are read from the environment."""
-
-    rank: Optional[int] = None
-    """Number of this worker, from 0 to size - 1. None selects the rank that the launcher has set."""
-    size: int = 0
-    """Number of workers. 0 selects the number that the launcher has set."""
-    address: Optional[str] = None
-    """Address of worker 0, "host:port". None selects DIST_RENDEZVOUS, or MASTER_ADDR and the port after MASTER_PORT."""
-    job_name: Optional[str] = None
-    """A name that all workers of the job share. None selects DIST_JOB_NAME, or the name that the launcher has set."""
-    timeout: Timeout = None
-    """Limit of the wait in seconds. None selects 600 s; a negative value means no limit."""
 
 
 @checked
@@ -267,32 +171,15 @@ class ClusterResolver(Native):
         The ranks are placed on the hosts as SLURM_DISTRIBUTION specifies: block (the default), cyclic or plane=N. Any
         other distribution over several hosts raises FailedPrecondition.
         """
-        native = _cdist.dist_slurm_options()
-        if slurm.rank is not None:
-            native.has_rank, native.rank = 1, slurm.rank
-        native.num_tasks, native.host_list = slurm.num_tasks, slurm.host_list
-        native.tasks_per_node, native.tasks_on_each_host = slurm.tasks_per_node, slurm.tasks_on_each_host
-        native.port_base = slurm.port_base
-        native.gpus_per_host, native.gpus_per_task = slurm.gpus_per_host, slurm.gpus_per_task
-        jobs = _cdist.ClusterJobs()
-        for name, num_tasks in (slurm.jobs or {}).items():
-            jobs.add(name, None, None, num_tasks)
-        if slurm.jobs is not None:
-            native.set_jobs(jobs)
-        return cls._of(_cdist.dist_cluster_resolver_create_slurm(native, options._native()))
+        kept = Kept()
+        return cls._of(_cdist.dist_cluster_resolver_create_slurm(slurm._native(kept), options._native()))
 
     @classmethod
     def kubernetes(
         cls, pods: KubernetesOptions = KubernetesOptions(), options: ClusterResolverOptions = ClusterResolverOptions()
     ) -> ClusterResolver:
         """Of the names of Kubernetes' pods. What the environment says is read here."""
-        native = _cdist.dist_kubernetes_options()
-        if pods.index is not None:
-            native.has_index, native.index = 1, pods.index
-        native.num_workers, native.first_index, native.port = pods.num_workers, pods.first_index, pods.port
-        native.host_name, native.service = pods.host_name, pods.service
-        native.name_space, native.domain = pods.namespace, pods.domain
-        return cls._of(_cdist.dist_cluster_resolver_create_kubernetes(native, options._native()))
+        return cls._of(_cdist.dist_cluster_resolver_create_kubernetes(pods._native(), options._native()))
 
     @classmethod
     def rendezvous(
@@ -308,11 +195,7 @@ class ClusterResolver(Native):
         DIST_SIZE, torchrun, Open MPI, PMI or srun. Raises DeadlineExceeded, with the missing ranks, if not all
         workers have registered in time. Ctrl-C and cancel end the wait.
         """
-        native = _cdist.dist_rendezvous_options()
-        if workers.rank is not None:
-            native.has_rank, native.rank = 1, workers.rank
-        native.size, native.address, native.job_name = workers.size, workers.address, workers.job_name
-        native.timeout_ns = nanoseconds(workers.timeout)
+        native = workers._native()
         cancel = Cancel() if cancel is None else cancel
         native.cancel = handle_of(cancel)
         with Watch(cancel.signal):

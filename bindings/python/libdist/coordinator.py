@@ -10,18 +10,27 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence
 
 from . import _calls, _cdist, _tensors, values
-from ._arguments import Timeout, Wait, checked, nanoseconds, wait_limit
+from ._arguments import Wait, checked, wait_limit
+from ._callbacks import Kept, partitioning
 from ._exit import COORDINATOR, close_at_exit, finalizing
 from ._interrupt import Watch, interruptible
 from ._native import Native
-from ._tensors import Array, TensorLike, numpy_dtype
-from .cancel import Cancel, handle_of
+from ._option_fields import (
+    CoordinatorOptions,
+    PsVariableOptions,
+    ScheduleOptions,
+    coordinator_options,
+    ps_variable_options,
+    schedule_options,
+)
+from ._tensors import Array, TensorLike
+from .cancel import Cancel
 from .checkpoint import Path
 from .constants import Assign, DType, Scatter
-from .errors import FailedPrecondition, InvalidArgument
+from .errors import FailedPrecondition
 from .rpc import RemoteValue
 from .server import Reader, arguments_of, slices_of
 
@@ -29,27 +38,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .strategy import Strategy
-
-PartitionFn = Callable[[tuple[int, ...], Any], Sequence[int]]
-"""partitioner(shape, dtype): into how many parts each dimension is divided, the first at least 1 and all others 1."""
-
-
-class CoordinatorOptions(TypedDict, total=False):
-    """Options of a coordinator."""
-
-    max_queued: int
-    """Closures that have not ended, beyond which schedule() waits; 0: 262,144."""
-    closures_per_worker: int
-    """Closures that a worker has at a time; 0: 1."""
-    max_losses: int
-    """How often one closure may be lost with its worker; 0: 16."""
-    timeout: Timeout
-    """Seconds, of calls that have none of their own; None: the strategy's; negative or inf: no limit."""
-    max_message_bytes: int
-    """Size of one message; 0: 1 GiB."""
-    partitioner: Optional[PartitionFn]
-    """Divides variables that are created without `partitions`; None: they stay whole."""
-
 
 class VariableSpec(NamedTuple):
     """What a variable on parameter servers is like."""
@@ -95,43 +83,12 @@ class CoordinatorStats(NamedTuple):
     bytes_received: int
 
 
-class _Asking(threading.local):
-    """What a partitioner raised in the call that this thread makes."""
-
-    failures: Optional[_calls.Failures] = None
-
-
-_asking = _Asking()
-
-
-class _Partitioner:
-    """What the token of a partitioner stands for."""
-
-    def __init__(self, fn: PartitionFn) -> None:
-        self.fn = fn
-
-    def on_partition(self, spec: int, partitions: int) -> int:
-        try:
-            _, dtype, shape, *_ = _cdist.tensor_at(spec, 0)
-            given = [int(number) for number in self.fn(shape, numpy_dtype(dtype))]
-            if len(given) != len(shape):
-                raise InvalidArgument(f"the partitioner gave {given} for the shape {shape}: one for each dimension")
-            for dimension, number in enumerate(given):
-                _cdist.set_number_at(partitions, dimension, number)
-            return 0
-        except BaseException as error:
-            failures = _asking.failures
-            return _calls.tell(error) if failures is None else failures.add(error)
-
-
-class _Shared:
+class _Shared(Kept):
     """What the Coordinators of one strategy share: the partitioner, which is used until the last of them is closed."""
 
-    def __init__(self, token: int) -> None:
-        self.token = token
-
     def __del__(self, _release: Any = _calls.release) -> None:
-        _release(self.token)
+        for token in self.tokens:
+            _release(token)
 
 
 _shared: weakref.WeakValueDictionary[int, _Shared] = weakref.WeakValueDictionary()
@@ -154,14 +111,8 @@ class Coordinator(Native, Reader):
     def __init__(self, strategy: Strategy, **options: Unpack[CoordinatorOptions]) -> None:
         self._handle = 0
         self._strategy = strategy
-        native = _cdist.dist_coordinator_options()
-        for name in ("max_queued", "closures_per_worker", "max_losses", "max_message_bytes"):
-            setattr(native, name, options.get(name, 0))
-        native.timeout_ns = nanoseconds(options.get("timeout"))
-        partitioner = options.get("partitioner")
-        shared = _Shared(0 if partitioner is None else _calls.keep(_Partitioner(partitioner)))
-        if partitioner is not None:
-            native.set_partitioner(shared.token)
+        shared = _Shared()
+        native = coordinator_options(shared, **options)
         handle = strategy._native("Strategy.coordinator")
         with _creating:
             self._handle = _cdist.dist_coordinator_create(handle, native)
@@ -180,30 +131,19 @@ class Coordinator(Native, Reader):
         self,
         name: str,
         initial: TensorLike,
-        *,
-        max_staleness: int = 0,
-        partitions: Optional[Sequence[int]] = None,
-        colocate_with: Optional[str] = None,
+        **options: Unpack[PsVariableOptions],
     ) -> None:
-        """Creates a variable; the parameter servers get variables, and parts of divided ones, in turn.
-
-        max_staleness: how many of a worker's closures a cached read may be old; 0: nothing is cached. partitions: into
-        how many parts each dimension is divided; None: as the partitioner says. colocate_with: a variable whose parts its
-        parts lie with, as an optimizer's state does.
-        """
+        """Creates a variable; the parameter servers get variables, and parts of divided ones, in turn."""
         handle = self._native()
-        options = _cdist.dist_ps_variable_options()
-        options.max_staleness, options.colocate_with = max_staleness, colocate_with
-        if partitions is not None:
-            options.set_partitions(list(partitions), len(partitions))
+        native = ps_variable_options(**options)
         given = [_tensors.give(initial)]
 
         def create() -> None:
-            _asking.failures = failures = _calls.Failures()
+            partitioning.failures = failures = _calls.Failures()
             try:
-                _calls.call(failures, _cdist.dist_coordinator_create_variable, handle, name, given, options)
+                _calls.call(failures, _cdist.dist_coordinator_create_variable, handle, name, given, native)
             finally:
-                _asking.failures = None
+                partitioning.failures = None
 
         interruptible(create)
 
@@ -272,20 +212,17 @@ class Coordinator(Native, Reader):
 
     # ---- closures --------------------------------------------------------------------------------------------------
 
-    def schedule(
-        self, function: str, *arguments: Any, timeout: Timeout = None, cancel: Optional[Cancel] = None
-    ) -> RemoteValue:
+    def schedule(self, function: str, *arguments: Any, **options: Unpack[ScheduleOptions]) -> RemoteValue:
         """Has a worker run what it has registered as `function`: what that comes to, later.
 
         Raises what an earlier closure failed with, once; nothing is scheduled then. The memory of arrays is used until
-        the closure has ended. timeout: seconds, for a place in the queue; None: the coordinator's.
+        the closure has ended.
         """
         given = arguments_of(arguments)
-        cancel = Cancel() if cancel is None else cancel
-        options = _cdist.dist_schedule_options()
-        options.timeout_ns, options.cancel = nanoseconds(timeout), handle_of(cancel)
+        options["cancel"] = cancel = options.get("cancel") or Cancel()
+        native = schedule_options(**options)
         with Watch(cancel.signal):
-            remote = _cdist.dist_coordinator_schedule(self._native(), function, values.handle_of(given), options)
+            remote = _cdist.dist_coordinator_schedule(self._native(), function, values.handle_of(given), native)
         return RemoteValue(remote, self)
 
     def join(self, timeout: Wait = None, cancel: Optional[Cancel] = None) -> None:

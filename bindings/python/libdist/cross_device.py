@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
 
 from . import _calls, _cdist, _tensors, values
 from ._arguments import checked, wrong
-from ._context import Context
+from ._callbacks import Kept
 from ._native import Native
+from ._option_fields import CrossDeviceOptions, cross_device_options
 from ._outside import Destinations, Where, _all_or_none
 from .constants import CrossDeviceKind, ReduceOp
 from .errors import FailedPrecondition
 from .names import OpName, op_number
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 ReduceFn = Callable[[ReduceOp, list[Any], Any], None]
 """reduce(op, components, out): out[...] = components[0] op components[1] ..."""
@@ -49,6 +53,10 @@ class HostFunctions:
         given = (self.reduce, self.broadcast, self.gather)
         options.set_functions(token, int(self.shared_copy), *(int(fn is not None) for fn in given))
 
+    def _set_cross_device(self, options: Any, token: int) -> None:
+        """For the options of a CrossDevice."""
+        options.set_functions(token, int(self.broadcast is not None), int(self.gather is not None))
+
     def on_reduce_components(self, op: int, components: int, n: int, out: int) -> int:
         """Called by libdist."""
         assert self.reduce is not None
@@ -83,22 +91,6 @@ def _writable(tensors: int, index: int) -> Any:
     return _tensors.view_at(tensors, index, writable=True)
 
 
-class _Accumulate:
-    def __init__(self, fn: Callable[[Any, Any], None], element_bytes: int) -> None:
-        self.fn = fn
-        self.context = Context()
-        self.element_bytes = element_bytes
-        self.failures = _calls.Failures()
-
-    def on_reduce(self, acc: int, given: int, count: int, dtype: int) -> None:
-        try:
-            like = (count, dtype, self.element_bytes)
-            written, read = _tensors.elements_at(acc, *like, writable=True), _tensors.elements_at(given, *like)
-            self.context.call(self.fn, written, read)
-        except BaseException as error:
-            self.failures.all.append((-1, error))
-
-
 @checked
 class CrossDevice(Native):
     """Who reduces, broadcasts and gathers values from outside runs, for a strategy or without one. Immutable."""
@@ -106,38 +98,22 @@ class CrossDevice(Native):
     def __init__(
         self,
         kind: CrossDeviceKind = CrossDeviceKind.DEFAULT,
-        *,
-        reduce_to_device: Optional[str] = None,
-        accumulate: Optional[Callable[[Any, Any], None]] = None,
-        functions: Optional[HostFunctions] = None,
-        accumulate_element_bytes: int = 0,
+        **options: Unpack[CrossDeviceOptions],
     ) -> None:
-        """accumulate(acc, values): acc[...] = op(acc, values), of REDUCTION_TO_ONE_DEVICE; functions: of HOST.
-
-        accumulate_element_bytes: of one element of accumulate, which is never cut; 0: the dtype's.
-        """
+        """kind: which implementation it is."""
         self._handle = 0
-        self._tokens: list[int] = []
-        if accumulate_element_bytes and accumulate is None:
+        self._callbacks = Kept()
+        accumulate, functions = options.get("accumulate"), options.get("functions")
+        if options.get("accumulate_element_bytes") and accumulate is None:
             wrong("CrossDevice", "accumulate_element_bytes is given without accumulate")
         if functions is not None and functions.reduce is None:
             wrong("CrossDevice", "functions has no reduce, which cross-device operations need")
         self._failures: Optional[_calls.Failures] = None
-        options = _cdist.dist_cross_device_options()
-        options.kind, options.reduce_to_device = int(kind), reduce_to_device
-        if accumulate is not None:
-            target = _Accumulate(accumulate, accumulate_element_bytes)
-            self._failures = target.failures
-            self._tokens.append(_calls.keep(target))
-            options.set_accumulate(self._tokens[-1])
-            if accumulate_element_bytes:
-                options.accumulate_element_bytes = accumulate_element_bytes
         if functions is not None:
             self._failures = functions._failures
-            self._tokens.append(_calls.keep(functions))
-            has = (functions.broadcast is not None, functions.gather is not None)
-            options.set_functions(self._tokens[-1], int(has[0]), int(has[1]))
-        self._handle = _cdist.dist_cross_device_create(options)
+        elif accumulate is not None:
+            self._failures = self._callbacks.failures
+        self._handle = _cdist.dist_cross_device_create(cross_device_options(self._callbacks, kind=kind, **options))
 
     @property
     def kind(self) -> CrossDeviceKind:
@@ -195,8 +171,9 @@ class CrossDevice(Native):
     def __del__(self, _destroy: Any = _cdist.dist_cross_device_destroy, _release: Any = _calls.release) -> None:
         if self._handle:
             _destroy(self._handle)
-        for token in getattr(self, "_tokens", ()):  # a strategy that was made with them keeps this object
-            _release(token)
+        if hasattr(self, "_callbacks"):  # a strategy that was made with them keeps this object
+            for token in self._callbacks.tokens:
+                _release(token)
 
     def _native(self) -> int:
         if not self._handle:

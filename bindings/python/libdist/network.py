@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from . import _cdist
 from ._arguments import checked
 from ._native import Native
+from ._option_fields import NetworkOptions, network_options
 from .errors import FailedPrecondition
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Held:
@@ -34,12 +38,10 @@ class Network(Native):
     workers, up to the strategy's timeout.
     """
 
-    def __init__(self, num_workers: int, *, credit_bytes: int = 0) -> None:
-        """credit_bytes: how far a worker may run ahead of each other one; 0: 1 MiB; else 4 KiB or more."""
+    def __init__(self, num_workers: int, **options: Unpack[NetworkOptions]) -> None:
+        """num_workers: number of workers that join."""
         self._held: Optional[Held] = None
-        options = _cdist.dist_network_options()
-        options.credit_bytes = credit_bytes
-        self._held = Held(_cdist.dist_network_create(num_workers, options))
+        self._held = Held(_cdist.dist_network_create(num_workers, network_options(**options)))
 
     def close(self) -> None:
         """Gives the network up; strategies that are in it keep it."""

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence
 
 from . import _cdist
-from ._arguments import Delay, Limit, checked, delay
+from ._arguments import checked
 from ._exit import finalizing
 from ._native import Native
+from ._option_fields import PreemptionOptions, RunOptions, preemption_options
 from .cancel import Cancel, handle_of
 from .checkpoint import Path
 from .constants import PreemptionState
@@ -18,6 +19,8 @@ from .errors import FailedPrecondition
 from .variables import Variable
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .replica import Replica
     from .strategy import Strategy
 
@@ -37,38 +40,32 @@ class PreemptionHandler(Native):
         strategy: Strategy,
         path: Optional[Path] = None,
         variables: Sequence[Variable] = (),
-        *,
-        grace: Delay = None,
+        **options: Unpack[PreemptionOptions],
     ) -> None:
         self._handle = 0
         self._strategy = strategy
         self._variables = list(variables)
         handle = strategy._native("Strategy.preemption_handler")
         given = [variable._native() for variable in self._variables]
-        options = _cdist.dist_preemption_options()
-        if path is not None:
-            options.path = os.fspath(path)
-        options.set_variables(given, len(given))
-        options.grace_ns = delay(grace)
+        where = None if path is None else os.fspath(path)
+        native = preemption_options(path=where, variables=given, **options)
         with strategy._waiting():
-            self._handle = _cdist.dist_preemption_handler_create(handle, options)
+            self._handle = _cdist.dist_preemption_handler_create(handle, native)
         strategy._children.add(self)
 
     def notify(self) -> None:
         """This worker is to be preempted. From any thread, also in a handler of SIGTERM; may be called again."""
         _cdist.dist_preemption_notify(self._native())
 
-    def run(
-        self, fn: Callable[[Replica], Any], *, timeout: Limit = None, cancel: Optional[Cancel] = None
-    ) -> list[Any]:
+    def run(self, fn: Callable[[Replica], Any], **options: Unpack[RunOptions]) -> list[Any]:
         """A step of the loop: save_if_preempted(), Strategy.run(), and count_run() where that went well.
 
         Cancelled: the job is preempted, and its checkpoint is saved. Nothing was run: end the program.
         """
-        if self.save_if_preempted(cancel=cancel) == PreemptionState.OVER:
+        if self.save_if_preempted(cancel=options.get("cancel")) == PreemptionState.OVER:
             # libdist says what it says of a job that is over, and runs nothing.
             _cdist.dist_preemption_run(self._native(), 0, None)
-        results = self._strategy.run(fn, timeout=timeout, cancel=cancel)
+        results = self._strategy.run(fn, **options)
         self.count_run()
         return results
 

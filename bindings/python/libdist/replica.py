@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, TypeVar
 import numpy as np
 
 from . import _calls, _cdist, _tensors, values
-from ._arguments import Timeout, checked, nanoseconds, unchecked
-from ._collectives import Collectives, Issue, Op
+from ._arguments import checked, nanoseconds, unchecked
+from ._callbacks import Kept
+from ._collectives import Collectives, Issue, Op, native_options
 from ._context import Context
 from ._devices import Devices
 from ._native import Native
+from ._option_fields import ApplyOptions, Options, UpdateOptions, VariableOptions, apply_options
 from ._tensors import Out, TensorLike, Tensors
-from ._options import native_options
 from ._updates import UpdateFn, update
-from .constants import Aggregation, Apply, Assign, DType, Scatter, Synchronization
+from .constants import Apply, Assign, Scatter
 from .errors import FailedPrecondition
 from .names import OpName, op_number
 from .values import Arguments, Keywords
@@ -26,14 +27,14 @@ from .work import Begin, Plan
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._options import Options
-    from .cancel import Cancel
-    from .group import Group
     from .metric import Metric
     from .strategy import Strategy
     from .versions import Versions
 
 T = TypeVar("T")
+_QUICK = {"tag", "timeout"}
+_APPLY = ApplyOptions.__annotations__.keys() - Options.__annotations__.keys()
+"""The options of reduce_apply() that other collectives do not have."""
 
 
 class Block:
@@ -51,32 +52,6 @@ class Block:
         """To be changed in place."""
         self.states = states
         """To be changed in place."""
-
-
-class _ApplyFn:
-    """The program's function for blocks."""
-
-    def __init__(self, fn: Callable[[Block], None]) -> None:
-        self.fn = fn
-        self.context = Context()
-        self.failures = _calls.Failures()
-
-    def on_apply(
-        self, tensor: int, first: int, count: int, dtype: int, gradient: int, parameter: int, n: int, states: int
-    ) -> None:
-        try:
-            addresses: Any = np.asarray(_tensors.row_at(states, n, DType.U64)) if n else ()
-            block = Block(
-                tensor,
-                first,
-                count,
-                _tensors.row_at(gradient, count, dtype),
-                _tensors.row_at(parameter, count, dtype, writable=True),
-                [_tensors.row_at(int(address), count, dtype, writable=True) for address in addresses],
-            )
-            self.context.call(self.fn, block)
-        except BaseException as error:
-            self.failures.all.append((-1, error))
 
 
 class _Loop:
@@ -192,34 +167,26 @@ class Replica(Native, Collectives[Any], Devices):
                 return x
         return super().broadcast(root, x, out, **options)
 
-    def barrier(
-        self,
-        *,
-        tag: str = "",
-        timeout: Timeout = None,
-        group: Optional[Group] = None,
-        cancel: Optional[Cancel] = None,
-    ) -> None:
-        """Returns when every member has come."""
+    def barrier(self, **options: Unpack[Options]) -> None:
+        """Returns when every member has arrived."""
         self._check("Replica.barrier")
-        if group is None and cancel is None:
-            _cdist.quick_barrier(self._handle, tag, nanoseconds(timeout))
+        if not options or options.keys() <= _QUICK:
+            _cdist.quick_barrier(self._handle, options.get("tag", ""), nanoseconds(options.get("timeout")))
         else:
-            given = native_options({"tag": tag, "timeout": timeout, "group": group, "cancel": cancel})
-            _cdist.dist_barrier(self._handle, given)
+            _cdist.dist_barrier(self._handle, native_options(options))
 
     def all_reduce_value(self, op: OpName, value: Any, **options: Unpack[Options]) -> Any:
         """all_reduce() of a nest: every leaf is reduced, indexed slices are joined."""
         self._check("Replica.all_reduce_value")
         given = values.make(self.strategy._handle, value)
-        native = native_options(dict(options))
+        native = native_options(options)
         return values.owned(_cdist.dist_all_reduce_value(self._handle, op_number(op), given._handle, native))
 
     def all_gather_value(self, value: Any, **options: Unpack[Options]) -> Any:
         """all_gather() of a nest; sizes along the axis may differ."""
         self._check("Replica.all_gather_value")
         given = values.make(self.strategy._handle, value)
-        native = native_options(dict(options))
+        native = native_options(options)
         return values.owned(_cdist.dist_all_gather_value(self._handle, given._handle, native))
 
     def reduce_apply(
@@ -228,50 +195,41 @@ class Replica(Native, Collectives[Any], Devices):
         gradients: Sequence[TensorLike],
         parameters: Sequence[TensorLike],
         *,
-        learning_rate: float = 0.0,
-        momentum: float = 0.0,
-        clip_norm: float = 0.0,
         states: Sequence[TensorLike] = (),
-        fn: Optional[Callable[[Block], None]] = None,
-        **options: Unpack[Options],
+        **options: Unpack[ApplyOptions],
     ) -> Optional[float]:
         """Reduces gradients and updates parameters with them in one pass, by gradient descent or by `fn`.
 
-        `states` has the momentum of each parameter, or for `fn` a whole number of such lists. Gives the norm before
-        the clip, None without clip_norm.
+        Returns the norm before clipping; None without clip_norm.
+
+        states: the momentum of each parameter; for `fn`, a whole number of such lists.
         """
         self._check("Replica.reduce_apply")
-        apply = _cdist.dist_apply_options()
-        apply.kind = Apply.CALLBACK if fn else Apply.SGD
-        apply.learning_rate, apply.momentum, apply.clip_norm = learning_rate, momentum, clip_norm
+        given: Any = dict(options)
+        own: Any = {name: given.pop(name) for name in _APPLY & given.keys()}
+        kept = Kept()
+        apply = apply_options(kept, **own)
+        apply.kind = Apply.CALLBACK if own.get("fn") else Apply.SGD
         mutable = [_writable(state) for state in states]
         if mutable:
             numbers = [number for state in mutable for number in _flat(state)]
             apply.set_states(numbers, len(numbers), -(-len(mutable) // max(1, len(parameters))))
-        target = _ApplyFn(fn) if fn else None
-        token = _calls.keep(target) if target else 0
-        if target:
-            apply.set_function(token)
         ins = _tensors.give_all(gradients, writable=True)
         outs = _tensors.give_all(parameters, writable=True)
-        native = native_options(dict(options))
+        native = native_options(given)
         try:
-            failures = target.failures if target else _calls.Failures()
             call = (_cdist.dist_reduce_apply, self._handle, op_number(op), ins, outs, len(outs), apply, native)
-            norm = _calls.call(failures, *call)
+            norm = _calls.call(kept.failures, *call)
         finally:
-            _calls.release(token)
-        return float(norm) if clip_norm > 0 else None
+            kept.release()
+        return float(norm) if own.get("clip_norm", 0.0) > 0 else None
 
     def merge_call(
         self,
         fn: Callable[..., Any],
         args: Arguments = (),
         kwargs: Keywords = None,
-        *,
-        tag: str = "",
-        timeout: Timeout = None,
-        cancel: Optional[Cancel] = None,
+        **options: Unpack[Options],
     ) -> Any:
         """All replicas meet, and `fn(strategy, *args, **kwargs)` runs once for all of them, on replica 0's thread.
 
@@ -282,10 +240,8 @@ class Replica(Native, Collectives[Any], Devices):
         named = values.make(self.strategy._handle, kwargs, self._seen()) if kwargs else None
         target = _Merge(fn, self.strategy)
         token = _calls.keep(target)
-        given_any = tag or timeout is not None or cancel is not None
-        native = native_options({"tag": tag, "timeout": timeout, "cancel": cancel}) if given_any else None
         try:
-            arguments = (values.handle_of(given), values.handle_of(named), native)
+            arguments = (values.handle_of(given), values.handle_of(named), native_options(options))
             result = _calls.call(target.failures, _cdist.dist_merge_call, self._handle, token, *arguments)
         finally:
             _calls.release(token)
@@ -307,13 +263,11 @@ class Replica(Native, Collectives[Any], Devices):
         self,
         name: str,
         initial: Initial = None,
-        *,
-        aggregation: Aggregation = Aggregation.NONE,
-        synchronization: Synchronization = Synchronization.AUTO,
+        **options: Unpack[VariableOptions],
     ) -> Variable:
-        """The strategy's variable of this name, made by the first run that asks. Options as Strategy.variable()'s."""
+        """Returns the strategy's variable of this name, which the first run that asks creates."""
         self._check("Replica.variable")
-        return ask_for(self, name, initial, aggregation, synchronization)
+        return ask_for(self, name, initial, options)
 
     def read(self, variable: Variable) -> Any:
         """This replica's copy as a new tensor; Variable.component() gives a view of it."""
@@ -323,7 +277,7 @@ class Replica(Native, Collectives[Any], Devices):
     def assign(self, variable: Variable, value: TensorLike, how: Assign = Assign.SET, **options: Unpack[Options]) -> None:
         """Assigns by the variable's aggregation; of each replica another tensor."""
         self._check("Replica.assign")
-        native = native_options(dict(options))
+        native = native_options(options)
         given = [_tensors.give(value)]
         _cdist.dist_replica_assign(self._handle, variable._native(), int(how), given, native)
 
@@ -331,14 +285,14 @@ class Replica(Native, Collectives[Any], Devices):
         """As assign(); where all replicas give the same Value it is one number for all of them."""
         self._check("Replica.assign_value")
         given = values.make_tensor(self.strategy._handle, value, self._seen())
-        native = native_options(dict(options))
+        native = native_options(options)
         _cdist.dist_replica_assign_value(self._handle, variable._native(), int(how), given._handle, native)
 
     def scatter(self, variable: Variable, how: Scatter, slices: Any, **options: Unpack[Options]) -> None:
         """Changes rows, by the variable's aggregation; slices: Strategy.indexed_slices()."""
         self._check("Replica.scatter")
         given = values.make(self.strategy._handle, slices, self._seen())
-        native = native_options(dict(options))
+        native = native_options(options)
         _cdist.dist_replica_scatter(self._handle, variable._native(), int(how), given._handle, native)
 
     def update(
@@ -347,13 +301,12 @@ class Replica(Native, Collectives[Any], Devices):
         fn: UpdateFn,
         args: Arguments = (),
         kwargs: Keywords = None,
-        *,
-        group: bool = True,
+        **options: Unpack[UpdateOptions],
     ) -> Any:
         """Strategy.update() from inside: all replicas meet, and replica 0's function is used."""
         self._check("Replica.update")
         native = (_cdist.dist_replica_update, self._handle, variable._native())
-        return update(self.strategy, variable, native, fn, args, kwargs, group, self._seen())
+        return update(self.strategy, variable, native, fn, args, kwargs, options, self._seen())
 
     def update_metric(
         self,

@@ -6,15 +6,26 @@ Both speak gRPC. What the environment says of it, what goes over and the limits 
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _calls, _cdist, values
-from ._arguments import Timeout, Wait, checked, nanoseconds, wait_limit
+from ._arguments import Wait, checked, wait_limit
 from ._exit import RPC_CLIENT, RPC_SERVER, close_at_exit, finalizing
 from ._interrupt import Watch
 from ._native import Native
-from .cancel import Cancel, handle_of
+from ._option_fields import (
+    RpcCallOptions,
+    RpcClientOptions,
+    RpcServerOptions,
+    rpc_call_options,
+    rpc_client_options,
+    rpc_server_options,
+)
+from .cancel import Cancel
 from .errors import FailedPrecondition
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class RpcCall:
@@ -65,17 +76,12 @@ class RpcServer(Native):
         server.start()
     """
 
-    def __init__(self, address: str, *, num_threads: int = 0, max_queued: int = 0) -> None:
+    def __init__(self, address: str, **options: Unpack[RpcServerOptions]) -> None:
         """It listens from start() on. address: "host:port"; with port 0 the system chooses one. If the host is a name
         other than localhost, the server listens on all interfaces.
-
-        num_threads: on which methods run; 0: 4. max_queued: calls that wait for one of them; 0: 1,024.
         """
         self._handle = 0
-        options = _cdist.dist_rpc_server_options()
-        options.num_threads = num_threads
-        options.max_queued = max_queued
-        self._handle = _cdist.dist_rpc_server_create(None, address, options)
+        self._handle = _cdist.dist_rpc_server_create(None, address, rpc_server_options(**options))
         close_at_exit(self, RPC_SERVER)
 
     def register(self, method: str, fn: Callable[..., Any]) -> None:
@@ -164,33 +170,27 @@ class RpcClient(Native):
         print(client.call("add", 1.0, 2.0))
     """
 
-    def __init__(self, address: str, *, timeout: Timeout = None) -> None:
-        """timeout: seconds, of calls that have none of their own; None: 600."""
+    def __init__(self, address: str, **options: Unpack[RpcClientOptions]) -> None:
+        """address: "host:port"."""
         self._handle = 0
-        options = _cdist.dist_rpc_client_options()
-        options.timeout_ns = nanoseconds(timeout)
-        self._handle = _cdist.dist_rpc_client_create(None, address, options)
+        self._handle = _cdist.dist_rpc_client_create(None, address, rpc_client_options(**options))
         close_at_exit(self, RPC_CLIENT)
 
-    def call(
-        self, method: str, *arguments: Any, timeout: Timeout = None, cancel: Optional[Cancel] = None
-    ) -> Any:
-        """The result of a method; waits for it. timeout: seconds; None: the client's."""
-        return self.begin(method, *arguments, timeout=timeout, cancel=cancel).result()
+    def call(self, method: str, *arguments: Any, **options: Unpack[RpcCallOptions]) -> Any:
+        """The result of a method; waits for it."""
+        return self.begin(method, *arguments, **options).result()
 
-    def begin(
-        self, method: str, *arguments: Any, timeout: Timeout = None, cancel: Optional[Cancel] = None
-    ) -> RemoteValue:
+    def begin(self, method: str, *arguments: Any, **options: Unpack[RpcCallOptions]) -> RemoteValue:
         """As call(), without waiting. The memory of arrays is used until they have been sent."""
         given = values.make(_cdist.dist_get_strategy(), tuple(arguments)) if arguments else None
-        options = _options(timeout, cancel)
-        return RemoteValue(_cdist.dist_rpc_begin(self._native(), method, values.handle_of(given), options), self)
+        native = rpc_call_options(**options)
+        return RemoteValue(_cdist.dist_rpc_begin(self._native(), method, values.handle_of(given), native), self)
 
-    def methods(self, *, timeout: Timeout = None, cancel: Optional[Cancel] = None) -> list[str]:
+    def methods(self, **options: Unpack[RpcCallOptions]) -> list[str]:
         """The names of the server's methods, sorted."""
-        cancel = Cancel() if cancel is None else cancel
+        options["cancel"] = cancel = options.get("cancel") or Cancel()
         with Watch(cancel.signal):
-            handle = _cdist.dist_rpc_client_methods(self._native(), _options(timeout, cancel))
+            handle = _cdist.dist_rpc_client_methods(self._native(), rpc_call_options(**options))
         return [str(name) for name in values.owned(handle)]
 
     def close(self) -> None:
@@ -211,10 +211,3 @@ class RpcClient(Native):
         if not self._handle:
             raise FailedPrecondition("the client is closed")
         return self._handle
-
-
-def _options(timeout: Optional[float], cancel: Optional[Cancel]) -> Any:
-    options = _cdist.dist_rpc_call_options()
-    options.timeout_ns = nanoseconds(timeout)
-    options.cancel = handle_of(cancel)
-    return options

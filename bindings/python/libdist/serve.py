@@ -10,17 +10,19 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, Generator, Optional, TypeVar
 
 from . import _calls, _cdist, values
-from ._arguments import Delay, Limit, Wait, checked, delay, limit, nanoseconds, wait_limit
+from ._arguments import Wait, checked, nanoseconds, wait_limit
 from ._arrivals import cannot_take, queue_of, running_loop, taken
 from ._context import Context
 from ._interrupt import Watch
 from ._native import Native
+from ._option_fields import InstancesOptions, SubmitOptions, instances_options, submit_options
 from ._runs import current
-from .cancel import Cancel, handle_of
 from .errors import DistError
 from .replica import Replica
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .strategy import Strategy
 
 T = TypeVar("T")
@@ -53,9 +55,9 @@ class Request(Native, concurrent.futures.Future[T]):
         self._submitting = threading.RLock()
         self._notified = False  # that it was cancelled
 
-    def _begin(self, strategy: int, priority: int, timeout_ns: int, cancel: int, request_id: int) -> None:
+    def _begin(self, strategy: int, options: SubmitOptions) -> None:
         queue = self._queue.handle
-        self._hand_over(lambda token: _cdist.submit(strategy, token, priority, timeout_ns, cancel, queue, request_id))
+        self._hand_over(lambda token: submit_options(strategy, token, queue, **options))
 
     def _hand_over(self, submit: Callable[[int], int]) -> None:
         with self._submitting:  # it may end before its handle is here
@@ -218,14 +220,21 @@ class _State:
 class InstanceFunctions:
     """The functions of one Strategy.instances(), until the last state has ended."""
 
-    def __init__(self, create: Any, destroy: Any, warm_up: Any) -> None:
-        self.create, self.destroy, self.warm = create, destroy, warm_up
+    def __init__(self) -> None:
+        self.create: Any = None
+        self.destroy: Any = None
+        self.warm: Any = None
         self.context = Context()
         self.failures = _calls.Failures()
         self.token = _calls.keep(self)
         self._lock = threading.Lock()
         self._live = 0
         self._over = False
+
+    def set(self, native: Any, create: Any, destroy: Any, warm_up: Any) -> None:
+        """`create_state`, `destroy_state` and `warm_up` of the options."""
+        self.create, self.destroy, self.warm = create, destroy, warm_up
+        native.set_functions(self.token, int(create is not None), int(warm_up is not None))
 
     def end(self) -> None:
         """No state is made any more; those that are there may outlast this inside a function."""
@@ -317,17 +326,11 @@ class Serving:
     def submit(
         self: Any,
         fn: Callable[[Replica], T],
-        *,
-        priority: int = 0,
-        timeout: Limit = None,
-        cancel: Optional[Cancel] = None,
-        request_id: int = 0,
+        **options: Unpack[SubmitOptions],
     ) -> Request[T]:
         """Has fn(replica) called once, on one replica that is free, and returns at once: `await strategy.submit(fn)`.
 
-        Requests and runs share the replicas by one queue: the greater priority comes first (PRIORITY_MIN to
-        PRIORITY_MAX; runs have 0), and within a priority who came first. timeout: seconds, until its end; None: none.
-        cancel: ends it. request_id: its number in traces, write_trace(); 0: libdist numbers them from 1 on.
+        Requests and runs share the replicas by one queue, which is ordered by priority, then by arrival.
         ResourceExhausted: the queue is full (max_queued); Unavailable: the instances close, or are closed. The first one
         opens them, as instances().
 
@@ -336,42 +339,23 @@ class Serving:
         """
         handle = self._native("Strategy.submit")
         request = Request(self, fn)
-        request._begin(handle, priority, limit(timeout), handle_of(cancel), request_id)
+        request._begin(handle, options)
         return request
 
-    def instances(
-        self: Any,
-        *,
-        create_state: Optional[Callable[[Replica], Any]] = None,
-        destroy_state: Optional[Callable[[Any], None]] = None,
-        warm_up: Optional[Callable[[Replica], Any]] = None,
-        max_queued: int = 0,
-        spin: Delay = None,
-        helper_threads: bool = False,
-        stuck: Limit = None,
-        max_replaced: int = 0,
-    ) -> Instances:
+    def instances(self: Any, **options: Unpack[InstancesOptions]) -> Instances:
         """Opens the instances: each replica makes its state, warms up, and is ready for requests: `with strategy.instances():`.
 
-        create_state(replica): makes the state of an instance, Replica.instance_state, on its thread; what it raises, or
-        warm_up(replica) after it, is raised here. destroy_state(state): ends it there, when they close. max_queued: requests
-        that no instance has begun; 0: 1024. spin: seconds that a free instance looks for the next request before it
-        sleeps; None: 60 us; 0: not at all. helper_threads: with Threads.HOST, whether libdist may start the thread
-        that watches deadlines. stuck: seconds that a function may go on after a request's deadline or cancel, until the
-        replica gets another thread, which makes a state of its own; max_replaced times at most (0: 4); None: never. It counts
-        for a batcher's step, too, from the end of one of its items: all items of the instance end, others by Unavailable.
+        Exceptions of create_state and warm_up are raised here. If a batcher's step is replaced because it is stuck, all
+        items of its instance end, the others with Unavailable.
 
         FailedPrecondition: Threads.CALLER, the default. With Threads.HOST the instances are the threads that call serve().
         """
         handle = self._native("Strategy.instances")
-        options = _cdist.dist_instances_options()
-        options.max_queued, options.max_replaced, options.helper_threads = max_queued, max_replaced, int(helper_threads)
-        options.spin_ns, options.stuck_ns = -1 if spin == 0 else delay(spin), limit(stuck)
-        functions = InstanceFunctions(create_state, destroy_state, warm_up)
-        options.set_functions(functions.token, int(create_state is not None), int(warm_up is not None))
+        functions = InstanceFunctions()
+        native = instances_options(functions, **options)
         try:
             with Watch(self._cancel_quietly):
-                _calls.call(functions.failures, _cdist.dist_instances_open, handle, options)
+                _calls.call(functions.failures, _cdist.dist_instances_open, handle, native)
         except BaseException:
             functions.end()
             raise

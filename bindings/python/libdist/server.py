@@ -7,19 +7,23 @@ environment says of how they speak, and what is promised of closures that are lo
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Sequence, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union, overload
 
 from . import _calls, _cdist, _tensors, values
-from ._arguments import Timeout, Wait, checked, nanoseconds, wait_limit
+from ._arguments import Wait, checked, wait_limit
 from ._exit import SERVER, close_at_exit, finalizing
 from ._interrupt import Watch
 from ._native import Native
+from ._option_fields import ServerOptions, server_options
 from ._tensors import Array
 from .cancel import Cancel
 from .cluster import ClusterSpec, TaskId, id_number
 from .constants import Assign, Scatter
 from .errors import FailedPrecondition
 from .values import Value
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 def arguments_of(arguments: Sequence[Any]) -> Optional[Value]:
@@ -198,39 +202,22 @@ class Server(Native):
         cluster: Optional[ClusterSpec] = None,
         job: Optional[str] = None,
         index: TaskId = None,
-        *,
-        num_threads: int = 0,
-        bind_address: Optional[str] = None,
-        start_timeout: Timeout = None,
-        max_message_bytes: int = 0,
+        **options: Unpack[ServerOptions],
     ) -> None:
         """It listens from start() on, at the task's address; with port 0 the system chooses one.
 
-        cluster, job, index: None: as TF_CONFIG says. num_threads: closures that a worker runs at a time; 0: 1.
-        bind_address: the address to listen on; None: DIST_BIND_ADDRESS, or else the port of the task's address, on all
-        interfaces unless that address is on loopback. start_timeout: seconds, how long join() waits for a coordinator
-        that has not come; None: 600; negative: no limit. max_message_bytes: of one message, and so of one part of a
-        variable; 0: 1 GiB.
+        cluster, job, index: the cluster, and the task in it that this process is; None = as in TF_CONFIG.
         """
         self._handle = 0
-        options = _options(num_threads, bind_address, start_timeout, max_message_bytes)
         spec = 0 if cluster is None else cluster._handle
-        self._begin(_cdist.dist_server_create(spec, job, id_number(index), options))
+        self._begin(_cdist.dist_server_create(spec, job, id_number(index), server_options(**options)))
 
     @classmethod
-    def local(
-        cls,
-        *,
-        num_threads: int = 0,
-        bind_address: Optional[str] = None,
-        start_timeout: Timeout = None,
-        max_message_bytes: int = 0,
-    ) -> Server:
+    def local(cls, **options: Unpack[ServerOptions]) -> Server:
         """A server for trying things out, at 127.0.0.1: a coordinator may have it for any worker or parameter server."""
         server = cls.__new__(cls)
         server._handle = 0
-        options = _options(num_threads, bind_address, start_timeout, max_message_bytes)
-        server._begin(_cdist.dist_server_create_local(options))
+        server._begin(_cdist.dist_server_create_local(server_options(**options)))
         return server
 
     def _begin(self, handle: int) -> None:
@@ -317,14 +304,3 @@ class Server(Native):
         if not self._handle:
             raise FailedPrecondition("the server is closed")
         return self._handle
-
-
-def _options(
-    num_threads: int, bind_address: Optional[str], start_timeout: Timeout, max_message_bytes: int
-) -> Any:
-    options = _cdist.dist_server_options()
-    options.num_threads = num_threads
-    options.bind_address = bind_address
-    options.start_timeout_ns = nanoseconds(start_timeout)
-    options.max_message_bytes = max_message_bytes
-    return options

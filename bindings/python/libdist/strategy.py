@@ -3,48 +3,42 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import weakref
-from concurrent.futures import Executor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence
 
 from . import _calls, _cdist, checkpoint, values
-from ._arguments import Delay, Limit, Timeout, Wait, checked, limit, nanoseconds, wait_limit
+from ._arguments import Wait, checked, wait_limit
+from ._callbacks import Kept
 from ._exit import finalizing
 from ._input import Input
 from ._inspection import Inspection
 from ._interrupt import Watch
 from ._native import Native
+from ._option_fields import (
+    CheckpointOptions,
+    CoordinatorOptions,
+    PreemptionOptions,
+    ReformOptions,
+    RunOptions,
+    StrategyOptions,
+    VariableOptions,
+    reform_options,
+    run_options,
+    strategy_options,
+)
 from ._outside import Outside
 from ._runs import Run, current, current_replica
 from .batch import Batching
-from .budget import Budget, give_budget, give_executor
-from .cancel import Cancel, handle_of
 from .cluster_resolver import ClusterResolver
 from .checkpoint import Path, Variables
-from .communication import CommunicationOptions
-from .constants import (
-    Aggregation,
-    LogLevel,
-    MetricKind,
-    Numerics,
-    Placement,
-    Reform,
-    Status,
-    StrategyKind,
-    Synchronization,
-    Threads,
-    Transport,
-)
-from .coordinator import Coordinator, CoordinatorOptions
-from .cross_device import CrossDevice, HostFunctions
+from .constants import MetricKind, Status, StrategyKind
+from .coordinator import Coordinator
 from .dataset import Position
 from .errors import DeadlineExceeded, DistError, FailedPrecondition
 from .group import Group
 from .metric import Metric
-from .network import Network
 from .preemption import PreemptionHandler
 from .replica import Replica
 from .serve import Serving, settle_requests
@@ -54,14 +48,6 @@ from .variables import Initial, Variable, create
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-LogFn = Callable[[int, str], None]
-"""log(level, message): takes one line; level is a LogLevel. Called from any thread; must not call libdist."""
-
-
-def _log_to(logger: logging.Logger) -> LogFn:
-    return lambda level, message: logger.log(getattr(logging, LogLevel(level).name), "%s", message)
-
 
 @checked
 class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
@@ -73,129 +59,31 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
 
     _device_assignment: Optional[DeviceAssignment] = None
 
-    def __init__(
-        self,
-        num_replicas: int = 0,
-        *,
-        kind: StrategyKind = StrategyKind.MIRRORED,
-        devices: Optional[Sequence[str]] = None,
-        threads: Threads = Threads.CALLER,
-        placement: Placement = Placement.FREE,
-        timeout: Timeout = None,
-        log: Union[None, logging.Logger, LogFn] = None,
-        parameter_device: Optional[str] = None,
-        communication: Optional[CommunicationOptions] = None,
-        cross_device: Optional[CrossDevice] = None,
-        functions: Optional[HostFunctions] = None,
-        device_assignment: Optional[DeviceAssignment] = None,
-        axes: Union[None, Mapping[str, int], Sequence[tuple[str, int]]] = None,
-        use_spmd_partitioning: bool = False,
-        stack_size_bytes: int = 0,
-        async_bytes: int = 0,
-        cluster_resolver: Optional[ClusterResolver] = None,
-        numerics: Numerics = Numerics.ORDERED,
-        network: Optional[Network] = None,
-        transport: Transport = Transport.AUTO,
-        reform: Reform = Reform.EXPLICIT,
-        replicas_of_workers: Optional[Sequence[int]] = None,
-        staging_bytes: int = 0,
-        cpus: Optional[Sequence[int]] = None,
-        move_host_threads: bool = False,
-        budget: Optional[Budget] = None,
-        executor: Optional[Executor] = None,
-        max_workers: Optional[int] = None,
-        helper_threads: bool = False,
-        recorded_events: int = 0,
-    ) -> None:
+    def __init__(self, num_replicas: int = 0, **options: Unpack[StrategyOptions]) -> None:
         """Makes the replicas' threads, which sleep until the first run.
 
-        num_replicas: 0: as many as this process may use CPUs. timeout: seconds, the longest wait for a peer in one collective;
-        None: 600, negative: no limit. communication: how collectives are to be done. cross_device: who reduces values from
-        outside. log: a logger, or a function. functions: a strategy of the program's own. stack_size_bytes: of each of libdist's threads; 0: the system's
-        default. async_bytes: the most that asynchronous collectives may take that are under way; 0: libdist's choice. cpus:
-        where its threads may be, by the system's numbers: placement chooses among them, and num_replicas 0 counts them; None:
-        the calling thread's affinity mask. move_host_threads: a thread of the program's that is a replica and keeps meeting
-        another one on its CPU is moved to one that no replica is on; where it may run stays as it is. cluster_resolver: what
-        describes the cluster; the strategy stays of one process, unless it is of MULTI_WORKER_MIRRORED. numerics: what the bits
-        of sums depend on where a call does not say, and those of sums from outside: reduce() and the like, and variables.
-        budget: whose threads its runs and requests take, as other strategies' do. executor: its threads share loops, in place
-        of oneTBB's; its submit() is called where a loop begins, for each thread that may help, and what it raises is a refusal.
-        max_workers: how many help at most; None: one less than usable CPUs. helper_threads: with Threads.HOST, oneTBB's may.
-        recorded_events: events of each replica in write_trace(): at most 2**20, rounded up to a power of two; 0: 1,024.
-
-        Of StrategyKind.MULTI_WORKER_MIRRORED: cluster_resolver says where the strategy is in the cluster; None is TF_CONFIG.
-        network: how the other workers are reached; None: as transport says. transport: how workers that are other processes are
-        reached. reform: when its workers re-form. replicas_of_workers: how many each has; None: all as many as this one.
-        staging_bytes: most of tensors that are on their way at a time, with the same bits; 0: 64 MiB.
-
-        Of StrategyKind.MESH: device_assignment says how many replicas and logical devices there are. axes: in which
-        directions a replica's devices lie, and how many, the last running fastest: {"rows": 2, "columns": 4}.
-        use_spmd_partitioning: one program runs on all devices, so that assign_to_logical_device() is refused.
+        num_replicas: number of replicas of this process; 0 = number of CPUs available to the process.
         """
         self._prepare(0)  # what __del__ looks at, whatever fails below
-        options = _cdist.dist_strategy_options()
-        options.kind, options.num_replicas = int(kind), num_replicas
-        options.threads, options.placement = int(threads), int(placement)
-        options.numerics = int(numerics)
-        options.move_host_threads = int(move_host_threads)
-        options.transport = int(transport)
-        options.reform = int(reform)
-        options.timeout_ns = nanoseconds(timeout)
-        options.parameter_device = parameter_device
-        if devices is not None:
-            options.set_devices(list(devices), len(devices))
-        native = communication._native() if communication is not None else None
-        if native is not None:
-            options.communication = native
-        if cross_device is not None:
-            options.cross_device = cross_device._native()
-        if log is not None:
-            self._tokens.append(_calls.keep(_calls.Log(_log_to(log) if isinstance(log, logging.Logger) else log)))
-            options.set_log(self._tokens[-1])
-        if functions is not None:
-            self._tokens.append(_calls.keep(functions))
-            functions._set(options, self._tokens[-1])
-        if device_assignment is not None:
-            options.device_assignment = device_assignment._handle
-        if axes is not None:
-            named = list(axes.items() if isinstance(axes, Mapping) else axes)
-            options.set_axes([name for name, _ in named], [size for _, size in named], len(named))
-        options.use_spmd_partitioning = int(use_spmd_partitioning)
-        if stack_size_bytes:
-            options.stack_size_bytes = stack_size_bytes
-        if staging_bytes:
-            options.staging_bytes = staging_bytes
-        if async_bytes:
-            options.async_bytes = async_bytes
-        if cluster_resolver is not None:
-            options.cluster_resolver = cluster_resolver._handle
-        joined = network._hold("Strategy") if network is not None else None
-        if joined is not None:
-            options.network = joined.handle
-        shared = give_budget(options, budget)
-        options.helper_threads, options.recorded_events = int(helper_threads), recorded_events
-        options.late_destroys = 1  # garbage collection destroys objects at any time
-        if cpus:
-            options.set_cpus(list(cpus), len(cpus))
-        if replicas_of_workers is not None:
-            options.set_replicas_of_workers(list(replicas_of_workers), len(replicas_of_workers))
-        self._device_assignment = device_assignment
-        self._cluster_resolver = cluster_resolver
-        self._kept = (cross_device, functions)
+        functions, cross_device = options.get("functions"), options.get("cross_device")
+        self._device_assignment = options.get("device_assignment")
+        self._cluster_resolver = options.get("cluster_resolver")
+        self._used = (cross_device, functions)
         if functions is not None:
             self._host_failures = functions._failures
         elif cross_device is not None:
             self._host_failures = cross_device._failures
         self._owned = True
         try:
-            give_executor(options, executor, max_workers, self._tokens)
-            self._handle = _cdist.dist_strategy_create(options)
+            native = strategy_options(self._kept, num_replicas=num_replicas, **options)
+            native.late_destroys = 1  # garbage collection destroys objects at any time
+            self._handle = _cdist.dist_strategy_create(native)
         except BaseException:
-            self._release_tokens()
+            self._kept.release()
             raise
-        del joined, shared  # held until here, whoever closes the network or the budget meanwhile
+        self._kept.made()
         self._local_replicas = range(self.num_replicas)
-        if kind == StrategyKind.MULTI_WORKER_MIRRORED:
+        if self.kind == StrategyKind.MULTI_WORKER_MIRRORED:
             place = self.query()
             self._local_replicas = range(place.first_replica, place.first_replica + place.num_local_replicas)
             self._has_peers = place.num_workers > 1
@@ -209,7 +97,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         self._cluster_resolver: Optional[ClusterResolver] = None
         self._alive: Optional[weakref.ref[Any]] = None
         self._host_failures: Optional[_calls.Failures] = None
-        self._tokens: list[int] = []
+        self._kept = Kept()
         self._children: weakref.WeakSet[Any] = weakref.WeakSet()
         self._lock = threading.RLock()
         self._shared = values.Shared()  # of host threads, which have no run in common
@@ -255,7 +143,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
             with Watch(self._cancel_quietly):
                 _cdist.dist_strategy_shutdown(handle, patience)
         except DeadlineExceeded:
-            self._tokens = []  # a function that is inside still may log, or reduce
+            self._kept.tokens = []  # a function that is inside still may log, or reduce
             self._gone()
             raise
         self._gone()
@@ -268,7 +156,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
                 child._handle = 0  # groups end with their strategy
         _strategies.pop(self._handle, None)
         self._handle = 0
-        self._release_tokens()
+        self._kept.release()
         self._end_instance_functions()
 
     def __enter__(self) -> Strategy:
@@ -284,11 +172,6 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
             except DistError:  # a run that was given up after its deadline is not over
                 pass
 
-    def _release_tokens(self) -> None:
-        for token in self._tokens:
-            _calls.release(token)
-        self._tokens = []
-
     def _native(self, name: str = "Strategy") -> int:
         if not self._handle:
             raise FailedPrecondition(f"{name}(): the strategy is closed")
@@ -298,24 +181,21 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
 
     # ---- running -------------------------------------------------------------------------------------------
 
-    def run(
-        self, fn: Callable[[Replica], Any], *, timeout: Limit = None, cancel: Optional[Cancel] = None
-    ) -> list[Any]:
+    def run(self, fn: Callable[[Replica], Any], **options: Unpack[RunOptions]) -> list[Any]:
         """Calls `fn(replica)` once on every replica of this worker, at the same time: what each returned, by its id.
 
         If a replica raises, its peers' collectives end at once, and run() raises that very exception. Runs of several
-        threads take turns, first come, first served. timeout: seconds, of waiting for earlier runs and of the run.
-        cancel: ends this run, and no other, also while it waits for its turn.
+        threads take turns, first come, first served.
 
         Each call of fn runs in a copy of the caller's context (contextvars, np.errstate), as with asyncio.to_thread().
         """
         handle = self._native("Strategy.run")
-        options = _run_options(timeout, cancel)
+        native = run_options(**options) if options else None
         run = Run(self, fn)
         abandoned = False
         try:
             with Watch(self._cancel_quietly):
-                _calls.call(run.failures, _cdist.dist_run, handle, run.token, options)
+                _calls.call(run.failures, _cdist.dist_run, handle, run.token, native)
         except DeadlineExceeded:
             abandoned = True
             raise
@@ -328,28 +208,20 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         fn: Callable[..., Any],
         args: Arguments = (),
         kwargs: Keywords = None,
-        *,
-        timeout: Limit = None,
-        cancel: Optional[Cancel] = None,
-        enable_dynamic_batch_size: Optional[bool] = None,
-        bucketizing_dynamic_shape: bool = False,
+        **options: Unpack[RunOptions],
     ) -> Any:
         """Calls `fn(replica, *args, **kwargs)`: of per-replica values, at any depth, each replica gets its own.
 
         What the replicas return is merged leaf by leaf: the same object as it is, otherwise a per-replica Value.
-        timeout and cancel: as in run().
         """
         handle = self._native("Strategy.run_values")
-        options = _run_options(timeout, cancel) or _cdist.dist_run_options()
+        native = run_options(**options) if options else None
         run = Run(self, fn)
         abandoned = False
         try:
             given = values.arguments(handle, args, run.seen)
             named = values.make(handle, kwargs, run.seen) if kwargs is not None else None
-            if enable_dynamic_batch_size is not None:
-                options.enable_dynamic_batch_size = 1 if enable_dynamic_batch_size else -1
-            options.bucketizing_dynamic_shape = int(bucketizing_dynamic_shape)
-            arguments = (values.handle_of(given), values.handle_of(named), options)
+            arguments = (values.handle_of(given), values.handle_of(named), native)
             with Watch(self._cancel_quietly):
                 result = _calls.call(run.failures, _cdist.dist_run_values, handle, run.token, *arguments)
         except DeadlineExceeded:
@@ -387,26 +259,18 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         """Ends the run that is under way: Cancelled on every replica that waits. From any thread."""
         _cdist.dist_strategy_cancel(self._native("Strategy.cancel"))
 
-    def reform(
-        self, *, min_workers: int = 0, window: Timeout = None, timeout: Timeout = None
-    ) -> None:
+    def reform(self, **options: Unpack[ReformOptions]) -> None:
         """Goes on with the workers that are there: without those that are lost, with those that have come.
 
         Replicas are numbered anew, in the order of the workers; each worker keeps how many it has. workers.h says when
         to call it, and what stays: plans and datasets do not, and are to be made again. cancel(), and Ctrl-C, end it.
         After an error the strategy has no way to the others, and this may be called again; Unavailable: worker 0, which
         says who takes part, is lost, and the job has ended.
-
-        min_workers: fewer do not go on, and wait for more; 0: 1. window: seconds that worker 0 waits for workers that
-        are not known to be lost; None: a lease. timeout: seconds, to wait in all; None: the strategy's; negative: no
-        limit.
         """
         handle = self._native("Strategy.reform")
-        options = _cdist.dist_reform_options()
-        options.min_workers = min_workers
-        options.window_ns, options.timeout_ns = nanoseconds(window), nanoseconds(timeout)
+        native = reform_options(**options)
         with self._waiting():
-            _cdist.dist_strategy_reform(handle, options)
+            _cdist.dist_strategy_reform(handle, native)
 
     def reform_due(self) -> bool:
         """Whether the workers are to re-form before the next run: some are lost, or others have come.
@@ -446,14 +310,13 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         initial: Initial = None,
         *,
         name: Optional[str] = None,
-        aggregation: Aggregation = Aggregation.NONE,
-        synchronization: Synchronization = Synchronization.AUTO,
+        **options: Unpack[VariableOptions],
     ) -> Variable:
-        """A variable whose copies are all equal to `initial`, a tensor or a function that gives one.
+        """Creates a variable whose copies are all equal to `initial`, a tensor or a function that returns one.
 
-        aggregation: what an assignment inside replicas does. synchronization: when the copies are brought together.
+        name: the variable's name; None = "Variable".
         """
-        return create(self, initial, name, aggregation, synchronization)
+        return create(self, initial, name, options)
 
     def metric(self, kind: MetricKind = MetricKind.MEAN, name: Optional[str] = None) -> Metric:
         """A metric, to which replicas add by Replica.update_metric()."""
@@ -465,17 +328,13 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         self,
         path: Path,
         variables: Variables,
-        *,
-        position: Optional[Position] = None,
-        metadata: Optional[Mapping[str, str]] = None,
-        sharded: bool = False,
+        **options: Unpack[CheckpointOptions],
     ) -> None:
-        """Writes a checkpoint, in one step: the old file or the new one is there, whole.
+        """Writes a checkpoint in one step: the path has either the old file or the complete new one.
 
-        position: where the input is. metadata: texts of the program's, each under a key. sharded: `path` becomes an index,
-        and each worker writes the shard of its part of the variables.
+        variables: a sequence of variables, or a dictionary from the names in the file to variables.
         """
-        checkpoint.save(self, path, variables, position=position, metadata=metadata, sharded=sharded)
+        checkpoint.save(self, path, variables, options)
 
     def load_checkpoint(self, path: Path, variables: Variables, *, position: bool = False) -> Optional[Position]:
         """Gives variables the values that a file has for them; with position=True it returns where the input was."""
@@ -486,14 +345,15 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         return checkpoint.Checkpoint(self, path)
 
     def preemption_handler(
-        self, path: Optional[Path] = None, variables: Sequence[Variable] = (), *, grace: Delay = None
+        self, path: Optional[Path] = None, variables: Sequence[Variable] = (), **options: Unpack[PreemptionOptions]
     ) -> PreemptionHandler:
-        """Where the checkpoint is there, its values come to the variables, and its number of runs to the handler.
+        """Creates a preemption handler. If the checkpoint exists, it restores the variables and the number of runs.
 
-        path: of the checkpoint, one file for all workers; None: the program saves. grace: seconds, how long the job may
-        go on after the notice; None: it saves and ends.
+        path: path of the checkpoint, one file for all workers; None = the program saves.
+
+        variables: variables in the checkpoint.
         """
-        return PreemptionHandler(self, path, variables, grace=grace)
+        return PreemptionHandler(self, path, variables, **options)
 
     def coordinator(self, **options: Unpack[CoordinatorOptions]) -> Coordinator:
         """The coordinator of a strategy of StrategyKind.PARAMETER_SERVER. It does not wait for the servers.
@@ -524,16 +384,6 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
             yield
         finally:
             _cdist.dist_colocate_exit(handle)
-
-
-def _run_options(timeout: Optional[float], cancel: Optional[Cancel]) -> Any:
-    """Options of a run; None where there are none."""
-    if timeout is None and cancel is None:
-        return None
-    options = _cdist.dist_run_options()
-    options.timeout_ns = limit(timeout)
-    options.cancel = handle_of(cancel)
-    return options
 
 
 _strategies: weakref.WeakValueDictionary[int, Strategy] = weakref.WeakValueDictionary()

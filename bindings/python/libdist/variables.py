@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
 from . import _calls, _cdist, _tensors, values
 from ._arguments import checked
+from ._callbacks import Initial as Initializer
 from ._native import Native
+from ._option_fields import VariableOptions, variable_options
 from ._tensors import TensorLike
 from .constants import Aggregation, Assign, Scatter, Synchronization
 from .errors import FailedPrecondition
@@ -41,21 +43,6 @@ class Drift:
 
 Initial = Union[None, TensorLike, Callable[[], Any]]
 """A variable's first value: a tensor, or a function that returns one."""
-
-
-class _Initial:
-    """The function that gives a variable's first value."""
-
-    def __init__(self, fn: Callable[[], Any], strategy: int) -> None:
-        self.fn = fn
-        self.strategy = strategy
-        self.failures = _calls.Failures()
-
-    def on_initial(self) -> int:
-        try:
-            return values.hand_over(self.strategy, self.fn())
-        except BaseException as error:
-            return -self.failures.add(error)
 
 
 @checked
@@ -213,26 +200,19 @@ class Variable(Native):
 _variables: weakref.WeakValueDictionary[int, Variable] = weakref.WeakValueDictionary()
 
 
-def _native_options(
-    strategy: int, initial: Any, name: Optional[str], aggregation: int, synchronization: int
-) -> tuple[Any, Optional[_Initial], int]:
-    native = _cdist.dist_variable_options()
-    native.name, native.aggregation, native.synchronization = name, int(aggregation), int(synchronization)
-    if not callable(initial):
-        return native, None, 0
-    target = _Initial(initial, strategy)
-    token = _calls.keep(target)
-    native.set_initial(token)
-    return native, target, token
+def _token(initial: Any, strategy: int, failures: _calls.Failures) -> int:
+    """The token of a function that returns the first value; 0 if `initial` is the value."""
+    return _calls.keep(Initializer(initial, failures, strategy)) if callable(initial) else 0
 
 
-def create(strategy: Strategy, initial: Any, *options: Any) -> Variable:
+def create(strategy: Strategy, initial: Any, name: Optional[str], options: VariableOptions) -> Variable:
     """Strategy.variable()."""
     handle = strategy._native("Strategy.variable")
-    native, target, token = _native_options(handle, initial, *options)
-    tensor = None if target or initial is None else [_tensors.give(initial)]
+    failures = _calls.Failures()
+    token = _token(initial, handle, failures)
     try:
-        failures = target.failures if target else _calls.Failures()
+        native = variable_options(name=name, initial=token, **options)
+        tensor = None if token or initial is None else [_tensors.give(initial)]
         with strategy._waiting():
             made = _calls.call(failures, _cdist.dist_variable_create, handle, tensor, native)
     finally:
@@ -240,13 +220,14 @@ def create(strategy: Strategy, initial: Any, *options: Any) -> Variable:
     return Variable(strategy, made, "collector")
 
 
-def ask_for(replica: Replica, name: str, initial: Any, *options: Any) -> Variable:
+def ask_for(replica: Replica, name: str, initial: Any, options: VariableOptions) -> Variable:
     """Replica.variable()."""
     strategy = replica.strategy
-    native, target, token = _native_options(strategy._handle, initial, None, *options)
-    tensor = None if target or initial is None else [_tensors.give(initial)]
+    failures = _calls.Failures()
+    token = _token(initial, strategy._handle, failures)
     try:
-        failures = target.failures if target else _calls.Failures()
+        native = variable_options(initial=token, **options)
+        tensor = None if token or initial is None else [_tensors.give(initial)]
         made = _calls.call(failures, _cdist.dist_replica_variable, replica._handle, name, tensor, native)
     finally:
         _calls.release(token)

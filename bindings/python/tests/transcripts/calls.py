@@ -6,7 +6,7 @@ An answer is a dict of fields, or one thing for the field `out`.
 
 import libdist
 from libdist import CommunicationOptions, CrossDevice, InputContext, Strategy, Value
-from libdist._options import nanoseconds
+from libdist._arguments import nanoseconds
 
 from clusters import CALLS as CLUSTERS
 from given import Answers, NotInPython
