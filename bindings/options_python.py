@@ -193,9 +193,8 @@ RECORDS = {
     ),
     "dist_communication_options": Row(
         "",
-        name="CommunicationFields",
         base="dataclass",
-        decorator="@dataclass(kw_only=True, eq=False)",
+        decorator="@dataclass(kw_only=True, eq=False, slots=True)",
         doc="Options of collectives, for a strategy. A collective's own options override them by the rule of merge().",
         reads=True,
     ),
@@ -541,7 +540,6 @@ CHECKED_ONLY = {
     ".budget": ("Budget",),
     ".cancel": ("Cancel",),
     ".cluster_resolver": ("ClusterResolver",),
-    ".communication": ("CommunicationOptions",),
     ".cross_device": ("CrossDevice", "HostFunctions"),
     ".dataset": ("Position",),
     ".group": ("Group",),

@@ -98,6 +98,7 @@ Limit = Annotated[Optional[float], seconds(lambda s: s > 0, "a positive number o
 Delay = Annotated[Optional[float], seconds(lambda s: s >= 0, "a number of seconds from 0 on, or None for the default")]
 """A time that may be 0."""
 
+_YEAR = 365 * 24 * 60 * 60.0
 _LONGEST = 2**62  # nanoseconds, 146 years; C can add them to any time
 
 
@@ -105,6 +106,8 @@ def nanoseconds(seconds: Optional[float]) -> int:
     """A Timeout for C: 0, the default, for None; -1, no limit, if it is negative or infinite."""
     if seconds is None:
         return 0
+    if 0 < seconds < _YEAR:
+        return round(seconds * 1e9) or 1
     if seconds < 0 or math.isinf(seconds):
         return -1
     return max(1, round(min(seconds * 1e9, _LONGEST)))
@@ -376,7 +379,7 @@ def show_options(function: Callable[..., Any], shown: Callable[..., Any]) -> Non
     )
     text = record.__doc__.partition("\n")[2]
     if name in fields.SHARED:
-        text = f"help(libdist.{name}) describes the options."
+        text = f"libdist.{name} describes the options."
     shown.__doc__ = "\n\n".join(inspect.cleandoc(part) for part in (function.__doc__, text) if part)
 
 
@@ -418,7 +421,8 @@ class _Plan:
             annotation = parameter.annotation
             annotation = _resolved(annotation, names)
             if parameter.kind is parameter.VAR_KEYWORD:
-                self._take_options(annotation, names)
+                keywords = [each.name for each in parameters.values() if each.kind is each.KEYWORD_ONLY]
+                self._take_options(annotation, names, keywords)
                 continue
             check = _check_of(annotation)
             if check is None:
@@ -431,11 +435,11 @@ class _Plan:
             if parameter.kind is not parameter.POSITIONAL_ONLY:
                 self.by_name[parameter.name] = check
 
-    def _take_options(self, options: Any, names: dict[str, Any]) -> None:
+    def _take_options(self, options: Any, names: dict[str, Any], keywords: Iterable[str]) -> None:
         if not typing.is_typeddict(options):
             return
         own = {**names, **vars(sys.modules[options.__module__])}
-        self.options = list(options.__annotations__)
+        self.options = [*keywords, *options.__annotations__]
         self.known.update(self.options)
         for name, annotation in options.__annotations__.items():
             check = _check_of(_resolved(annotation, own))

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from .budget import Budget
     from .cancel import Cancel
     from .cluster_resolver import ClusterResolver
-    from .communication import CommunicationOptions
     from .cross_device import CrossDevice, HostFunctions
     from .dataset import Position
     from .group import Group
@@ -349,8 +348,8 @@ def collective_options(
 
 
 @checked
-@dataclass(kw_only=True, eq=False)
-class CommunicationFields:
+@dataclass(kw_only=True, eq=False, slots=True)
+class CommunicationOptions:
     """Options of collectives, for a strategy. A collective's own options override them by the rule of merge().
 
     bytes_per_pack: planned lists, and lists reduced outside runs, are split into packs of about this size; 0 =

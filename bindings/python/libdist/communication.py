@@ -7,12 +7,13 @@ from typing import Optional
 
 from . import _cdist
 from ._arguments import checked
-from ._option_fields import CommunicationFields
+from ._option_fields import CommunicationOptions as Fields
 
 
 @checked
-class CommunicationOptions(CommunicationFields):
-    __doc__ = CommunicationFields.__doc__
+class CommunicationOptions(Fields):
+    __doc__ = Fields.__doc__
+    __slots__ = ()
 
     def merge(self, over: Optional[CommunicationOptions]) -> CommunicationOptions:
         """Returns these options, overridden by those that `over` sets; with None a copy."""

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from .versions import Versions
 
 T = TypeVar("T")
-_QUICK = {"tag", "timeout"}
 _APPLY = ApplyOptions.__annotations__.keys() - Options.__annotations__.keys()
 """The options of reduce_apply() that other collectives do not have."""
 
@@ -169,11 +168,13 @@ class Replica(Native, Collectives[Any], Devices):
 
     def barrier(self, **options: Unpack[Options]) -> None:
         """Returns when every member has arrived."""
-        self._check("Replica.barrier")
-        if not options or options.keys() <= _QUICK:
-            _cdist.quick_barrier(self._handle, options.get("tag", ""), nanoseconds(options.get("timeout")))
+        if self._over:
+            self._check("Replica.barrier")
+        tag, timeout = options.pop("tag", ""), options.pop("timeout", None)
+        if options:
+            _cdist.dist_barrier(self._handle, native_options({**options, "tag": tag, "timeout": timeout}))
         else:
-            _cdist.dist_barrier(self._handle, native_options(options))
+            _cdist.quick_barrier(self._handle, tag, 0 if timeout is None else nanoseconds(timeout))
 
     def all_reduce_value(self, op: OpName, value: Any, **options: Unpack[Options]) -> Any:
         """all_reduce() of a nest: every leaf is reduced, indexed slices are joined."""

@@ -111,7 +111,7 @@ class Variables(unittest.TestCase):
         self.assertEqual(coordinator.variable_spec("x").num_parts, 2)
         with self.assertRaisesRegex(KeyError, "nine"):  # the very exception
             coordinator.create_variable("y", np.zeros(9))
-        with self.assertRaisesRegex(InvalidArgument, "one for each dimension"):
+        with self.assertRaisesRegex(InvalidArgument, "must return one number per dimension"):
             coordinator.create_variable("y", np.zeros((8, 8)))
         coordinator.create_variable("y", np.zeros(9), partitions=[1])
         self.assertEqual(coordinator.variables, ["scalar", "x", "y"])

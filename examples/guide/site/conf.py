@@ -40,6 +40,7 @@ import python_reference  # noqa: E402
 python_reference.prepare()
 extensions.append("sphinx.ext.autodoc")
 autodoc_member_order = "bysource"
+autoclass_content = "both"
 autodoc_typehints_format = "short"
 # Annotations name types of other packages and type variables.
 nitpick_ignore_regex = [("py:.*", ".*")]

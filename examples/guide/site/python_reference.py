@@ -58,6 +58,15 @@ def escaped(line):
     )
 
 
+def written(block):
+    """A paragraph: those of arguments, "timeout: ...", are items of a list."""
+    text = " ".join(row.strip() for row in block.split("\n"))
+    argument = re.match(r"([a-z_]+): ", text)
+    if argument is None:
+        return [escaped(text), ""]
+    return [f"* ``{argument[1]}``: {escaped(text[argument.end():])}", ""]
+
+
 def read_docstring(_app, _what, _name, _object, _options, lines):
     """Docstrings are plain text: paragraphs, code between backquotes, and code that is indented."""
     blocks, made = re.split(r"\n\s*\n", "\n".join(lines).strip("\n")), []
@@ -67,5 +76,5 @@ def read_docstring(_app, _what, _name, _object, _options, lines):
         if is_code:
             made += ["::", "", *("    " + row for row in rows), ""]
         elif rows != [""]:
-            made += [escaped(" ".join(row.strip() for row in rows)), ""]
+            made += written(block)
     lines[:] = made
