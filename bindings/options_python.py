@@ -163,7 +163,7 @@ RECORDS = {
         "collectives",
         {
             "numerics": Own(
-                type="Optional[Numerics]", default="None", convert="native.numerics = int({})", doc="None = the strategy's"
+                type="Optional[Numerics]", default="None", convert="native.numerics = int({})", doc="order of additions in sums; None = the strategy's"
             ),
             "tag": Own(type="str", default='""', doc="name for reports, equal on all members"),
             "group": Own(
@@ -283,6 +283,7 @@ RECORDS = {
         {
             "priority": Own(doc=PRIORITY),
             "completions": HIDDEN,
+            "length": Own(doc="length that selects the bucket, from 0 to the last number in buckets of Strategy.batcher()"),
             "bytes": Own(name="size", doc="size in bytes that counts towards max_bytes of Strategy.batcher()"),
         },
     ),
@@ -418,7 +419,7 @@ RECORDS = {
             "domain": Own(doc='cluster domain, such as "cluster.local"; requires a namespace; None = omitted'),
         },
         base="dataclass",
-        doc="The pods of a Kubernetes job. Values that are None are read from the environment.",
+        doc="The pods of a Kubernetes job. Values that are None or 0 are read from the environment.",
     ),
     "dist_network_options": Row(
         "Network()",
@@ -582,7 +583,8 @@ def short(name):
 
 
 def in_seconds(text):
-    """The text of a time with its unit, at the end of what says which time it is."""
+    """The text of a time with its unit, after the words that define the time."""
+    text = re.sub(r"default \((none|no limit)\)", "no limit", text)
     if "seconds" in text:
         return text
     end = re.search(r"[;.](?= |$)|$", text).start()

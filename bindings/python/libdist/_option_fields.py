@@ -264,7 +264,7 @@ class Options(TypedDict, total=False):
     """Options of collectives, and of the other methods of Replica that wait for peers. Unless stated otherwise, all
     members of a group pass the same options.
 
-    numerics: None = the strategy's.
+    numerics: order of additions in sums; None = the strategy's.
 
     tag: name for reports, equal on all members.
 
@@ -527,7 +527,7 @@ class SubmitOptions(TypedDict, total=False):
 
     priority: PRIORITY_MIN to PRIORITY_MAX; higher priorities run first. Runs have priority 0.
 
-    timeout: time limit from now to completion, in seconds; None = default (none).
+    timeout: time limit from now to completion, in seconds; None = no limit.
 
     cancel: cancels the request.
 
@@ -615,11 +615,11 @@ class ItemOptions(TypedDict, total=False):
 
     priority: PRIORITY_MIN to PRIORITY_MAX; higher priorities run first. Runs have priority 0.
 
-    timeout: time until completion, from now, in seconds; None = default (no limit).
+    timeout: time until completion, from now, in seconds; None = no limit.
 
     cancel: cancels the item.
 
-    length: selects the bucket; 0 .. the last bucket.
+    length: length that selects the bucket, from 0 to the last number in buckets of Strategy.batcher().
 
     size: size in bytes that counts towards max_bytes of Strategy.batcher().
     """
@@ -911,7 +911,7 @@ def split_options(
 class DevicesOptions(TypedDict, total=False):
     """Options of Replica.run_on_devices().
 
-    timeout: time limit of the whole run on devices, in seconds; None = default (none).
+    timeout: time limit of the whole run on devices, in seconds; None = no limit.
 
     results: how to join the devices' results: one Partition for all leaves, or one for each leaf in the order of
     the nest (dictionaries: by key). The shape of a partition is ignored. Without a partition, tensors of equal
@@ -1055,7 +1055,7 @@ class SlurmOptions:
 @checked
 @dataclass(frozen=True)
 class KubernetesOptions:
-    """The pods of a Kubernetes job. Values that are None are read from the environment.
+    """The pods of a Kubernetes job. Values that are None or 0 are read from the environment.
 
     index: index of this pod; None = JOB_COMPLETION_INDEX, or the number at the end of the host name.
 

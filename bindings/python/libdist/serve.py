@@ -328,14 +328,14 @@ class Serving:
         fn: Callable[[Replica], T],
         **options: Unpack[SubmitOptions],
     ) -> Request[T]:
-        """Has fn(replica) called once, on one replica that is free, and returns at once: `await strategy.submit(fn)`.
+        """Schedules one call of fn(replica) on the next free replica and returns immediately: `await strategy.submit(fn)`.
 
-        Requests and runs share the replicas by one queue, which is ordered by priority, then by arrival.
-        ResourceExhausted: the queue is full (max_queued); Unavailable: the instances close, or are closed. The first one
-        opens them, as instances().
+        Requests and runs share one queue, which is ordered by priority, then by arrival. The first request opens the
+        instances, like instances(). Raises ResourceExhausted if the queue is full (max_queued), and Unavailable if the
+        instances are closing or closed.
 
-        Inside fn the replica is alone: parallel_for(), run_on_devices() and questions about it work; collectives, groups
-        and merge functions are FailedPrecondition. fn runs in a copy of the context of the call to submit().
+        Inside fn the replica is alone: parallel_for() and run_on_devices() work, while collectives, groups and merge
+        functions raise FailedPrecondition. fn runs in a copy of the context of the call to submit().
         """
         handle = self._native("Strategy.submit")
         request = Request(self, fn)
@@ -343,12 +343,11 @@ class Serving:
         return request
 
     def instances(self: Any, **options: Unpack[InstancesOptions]) -> Instances:
-        """Opens the instances: each replica makes its state, warms up, and is ready for requests: `with strategy.instances():`.
+        """Opens the instances: each replica creates its state, warms up and is then ready: `with strategy.instances():`.
 
-        Exceptions of create_state and warm_up are raised here. If a batcher's step is replaced because it is stuck, all
-        items of its instance end, the others with Unavailable.
-
-        FailedPrecondition: Threads.CALLER, the default. With Threads.HOST the instances are the threads that call serve().
+        Raises what create_state or warm_up raised, and FailedPrecondition with Threads.CALLER, the default. With
+        Threads.HOST the instances are the threads that call serve(). If libdist replaces the thread of a batcher's step,
+        all items of that instance end; those that had time left raise Unavailable.
         """
         handle = self._native("Strategy.instances")
         functions = InstanceFunctions()

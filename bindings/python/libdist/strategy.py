@@ -182,10 +182,10 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
     # ---- running -------------------------------------------------------------------------------------------
 
     def run(self, fn: Callable[[Replica], Any], **options: Unpack[RunOptions]) -> list[Any]:
-        """Calls `fn(replica)` once on every replica of this worker, at the same time: what each returned, by its id.
+        """Calls `fn(replica)` once on every replica of this worker, at the same time, and returns their results by id.
 
-        If a replica raises, its peers' collectives end at once, and run() raises that very exception. Runs of several
-        threads take turns, first come, first served.
+        If a replica raises, the collectives of its peers end at once, and run() raises the same exception. Runs that
+        several threads start follow each other in the order of the calls.
 
         Each call of fn runs in a copy of the caller's context (contextvars, np.errstate), as with asyncio.to_thread().
         """
