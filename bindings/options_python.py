@@ -11,7 +11,7 @@ callback is the keyword argument `clip_norm` of a type that follows from its kin
 """
 import re
 import textwrap
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import api
 import enums
@@ -23,7 +23,7 @@ WIDTH = 110
 
 @dataclass
 class Own:
-    """What differs from the rules for one option."""
+    """An option that differs from the rules."""
 
     name: str = ""
     type: str = ""
@@ -37,7 +37,7 @@ class Own:
 
 @dataclass
 class Row:
-    """What differs from the rules for one record."""
+    """A record, with the options that differ from the rules."""
 
     of: str  # the function that takes the options
     options: dict = field(default_factory=dict)  # name of the field -> Own
@@ -91,62 +91,43 @@ RECORDS = {
             "communication": Own(doc="options of collectives and reductions; a timeout that they set replaces timeout"),
             "cross_device": Own(doc="implementation for reducing values outside runs; None = CrossDevice()"),
             "move_host_threads": Own(
-                doc="True = a thread of the program that is a replica (including the caller of Strategy.run()) may be moved if it "
-                "repeatedly shares a CPU with another replica: to a CPU without a replica that is in its own affinity mask "
-                "and in cpus. Its affinity mask does not change. False = such threads are never moved; Strategy.explain() "
-                "reports how often a move would have helped. Not allowed with Threads.LIBRARY"
-            ),
-            "helper_threads": Own(
-                doc="Threads.HOST: True = oneTBB threads may help with loops and asynchronous collectives and prepare batches ahead "
-                "of time, as in other strategies; False = only features with an option of their own may start threads"
+                doc="True = a thread of the program that is a replica (including the caller of Strategy.run()) may be "
+                "moved if it repeatedly shares a CPU with another replica: to a CPU without a replica that is in its "
+                "own affinity mask and in cpus. Its affinity mask does not change. False = such threads are never "
+                "moved; Strategy.explain() reports how often a move would have helped. Not allowed with "
+                "Threads.LIBRARY"
             ),
             "log": Own(
-                doc="a logger, or a callback log(level, message) that takes one line; level is a LogLevel. It is called from "
-                "any thread and must not call libdist. None = no log lines"
+                doc="a logger, or a callback log(level, message) that takes one line; level is a LogLevel. It is "
+                "called from any thread and must not call libdist. None = no log lines"
             ),
             "executor": Own(
                 type="Optional[Executor]",
                 convert="set_executor(native, {}, max_workers, kept)",
                 always=True,
-                doc="an executor whose threads share loops: libdist calls its submit() for each thread that may help when a "
-                "loop begins, and does without the thread if that raises. None = oneTBB",
+                doc="an executor whose threads share loops: libdist calls its submit() for each thread that may help "
+                "when a loop begins, and does without the thread if that raises. None = oneTBB",
             ),
             "late_destroys": Own(absent="garbage collection destroys objects at any time, so Strategy always sets it"),
-            "device_assignment": Own(
-                doc="MESH: assigns devices to replicas, and so sets the number of replicas and of logical devices"
-            ),
-            "use_spmd_partitioning": Own(
-                doc="MESH: True = one program runs on all devices; Replica.assign_to_logical_device() is then rejected"
-            ),
             "axes": Own(
                 type="Union[None, Mapping[str, int], Sequence[tuple[str, int]]]",
                 convert="set_axes(native, {})",
-                doc='MESH: axes over the logical devices of a replica and their sizes, such as {"rows": 2, "columns": 4}; the '
-                "last axis varies fastest",
-            ),
-            "cluster_resolver": Own(
-                doc="description of the cluster, returned by Strategy.cluster_resolver. MULTI_WORKER_MIRRORED: gives this "
-                "worker's place in the cluster. PARAMETER_SERVER: gives the servers. None = TF_CONFIG. Strategies of other "
-                "kinds stay within one process"
-            ),
-            "network": Own(
-                doc="MULTI_WORKER_MIRRORED: connects workers within one process: Network(). None = use transport"
+                doc='MESH: axes over the logical devices of a replica and their sizes, such as {"rows": 2, "columns": '
+                "4}; the last axis varies fastest",
             ),
             "transport": Own(
                 doc="MULTI_WORKER_MIRRORED: how workers in other processes are reached, if network is None"
             ),
-            "reform": Own(doc="MULTI_WORKER_MIRRORED: when workers re-form after some are lost or others have come"),
+            "reform": Own(doc="MULTI_WORKER_MIRRORED: when workers re-form after a loss or an arrival"),
             "stack_size_bytes": Own(
-                doc="stack size of each library thread, 256 KiB to 1 TiB, and more for more than 64 replicas; 0 = system default"
+                doc="stack size of each library thread, 256 KiB to 1 TiB, and more for more than 64 replicas; 0 = "
+                "system default"
             ),
             "async_bytes": Own(doc="memory limit for queued asynchronous collectives; 0 = chosen by libdist"),
             "recorded_events": Own(
-                doc="events per replica that are kept for Strategy.write_trace(), 1 to 2^20, rounded up to a power of two; 0 = "
-                "default (1024). Each reserves 128 bytes of address space, which use memory once they are written"
-            ),
-            "numerics": Own(
-                doc="for reductions inside replicas whose own options do not set it, and for reductions outside runs: "
-                "Strategy.reduce() and similar methods, assignments to variables, and methods that read variables"
+                doc="events per replica that are kept for Strategy.write_trace(), 1 to 2^20, rounded up to a power of "
+                "two; 0 = default (1024). Each reserves 128 bytes of address space, which use memory once they are "
+                "written"
             ),
         },
         keeps="Kept",
@@ -154,8 +135,8 @@ RECORDS = {
             "max_workers": Own(
                 type="Optional[int]",
                 default="None",
-                doc="maximum number of threads of the executor that help with one loop; None = one less than the number of "
-                "CPUs available to the process",
+                doc="maximum number of threads of the executor that help with one loop; None = one less than the "
+                "number of CPUs available to the process",
             )
         },
     ),
@@ -163,32 +144,32 @@ RECORDS = {
         "collectives",
         {
             "numerics": Own(
-                type="Optional[Numerics]", default="None", convert="native.numerics = int({})", doc="order of additions in sums; None = the strategy's"
+                type="Optional[Numerics]",
+                default="None",
+                convert="native.numerics = int({})",
+                doc="order of additions in sums; None = the strategy's",
             ),
-            "tag": Own(type="str", default='""', doc="name for reports, equal on all members"),
-            "group": Own(
-                doc="participating group; None = all replicas. Below, R is its size, and r, p and root are ranks in it"
-            ),
+            "tag": Own(type="str", default='""'),
             "weights": Own(
                 type="Union[None, float, Sequence[float]]",
                 convert="set_weights(native, {}, contributions)",
-                doc="MEAN: one weight (>= 0) per contribution, or a number if there is only one; set on all members or on none",
+                doc="MEAN: one weight (>= 0) per contribution, or a number if there is only one; set on all members "
+                "or on none",
             ),
-            "contributions": Own(doc="tensors that this replica adds to each sum; 0 on all members = 1. A sum has at most 1,024 "
-                                 "contributions, or 16 for each replica if that is more"),
             "reduce_fn": Own(absent="the argument `op` may be a function"),
             "planned": Own(absent="Replica.plan makes plans"),
             "splits": Own(doc="all_to_all(): R sizes of the parts of x along the axis; None = equal"),
             "reduce_element_bytes": Own(
-                doc="size of one element of the program's own operator, the same on all members; 0 = the dtype's size. At most "
-                "4,096 and a multiple of the dtype's size of each tensor. Elements must be whole: a tensor's strides and its "
-                "split along the axis must not divide one. TREE with more than 3 contributions allows less, for example "
-                "3,072 with up to 7, 1,536 with up to 31 and 576 with 1,024; the error report states the limit"
+                doc="size of one element of a user-defined operator, the same on all members; 0 = the dtype's size. "
+                "At most 4,096 and a multiple of the dtype's size of each tensor. Elements must be whole: a tensor's "
+                "strides and its split along the axis must not divide one. TREE with more than 3 contributions allows "
+                "less, for example 3,072 with up to 7, 1,536 with up to 31 and 576 with 1,024; the error report "
+                "states the limit"
             ),
         },
         name="Options",
-        doc="Options of collectives, and of the other methods of Replica that wait for peers. Unless stated otherwise, all members "
-        "of a group pass the same options.",
+        doc="Options of collectives, and of the other methods of Replica that wait for peers. Unless stated "
+        "otherwise, all members of a group pass the same options.",
         shared=True,
     ),
     "dist_communication_options": Row(
@@ -214,17 +195,16 @@ RECORDS = {
         "runs",
         {
             "timeout_ns": Own(
-                doc="limit on the time from the call, in seconds, including the wait for earlier runs and everything that merge "
-                "functions start; None = no limit. If the caller is replica 0, it cannot return before its own function does; "
-                "if by then all functions have returned, the run succeeds even after the limit"
+                doc="limit on the time from the call, in seconds, including the wait for earlier runs and everything "
+                "that merge functions start; None = no limit. If the caller is replica 0, it cannot return before its "
+                "own function does; if by then all functions have returned, the run succeeds even after the limit"
             ),
-            "cancel": Own(doc="cancels this run only, also while it waits for its turn"),
             "enable_dynamic_batch_size": Own(
                 type="Optional[bool]",
                 default="None",
                 convert="native.enable_dynamic_batch_size = 1 if {} else -1",
-                doc="TensorFlow's RunOptions, accepted without effect, because every size may differ from run to run: None = "
-                "default (on), True = on, False = off",
+                doc="TensorFlow's RunOptions, accepted without effect, because every size may differ from run to run: "
+                "None = default (on), True = on, False = off",
             ),
         },
     ),
@@ -232,20 +212,20 @@ RECORDS = {
         "Strategy.instances()",
         {
             "helper_threads": Own(
-                doc="Threads.HOST only: True = libdist may start a thread for deadlines, False = it may not. With library threads "
-                "it always may"
+                doc="Threads.HOST only: True = libdist may start a thread for deadlines, False = it may not. With "
+                "library threads it always may"
             ),
             "spin_ns": Own(
                 convert="native.spin_ns = delay({}) or -1",
-                doc="how long an idle instance spins before it sleeps, in seconds; None = default (60 us), 0 = do not spin. A spinning "
-                "instance occupies a CPU",
+                doc="how long an idle instance spins before it sleeps, in seconds; None = default (60 us), 0 = do not "
+                "spin. A spinning instance occupies a CPU",
             ),
             "create_state": Own(
                 type="Optional[Callable[[Replica], Any]]",
                 convert="kept.set(native, {}, destroy_state, warm_up)",
                 always=True,
-                doc="callback that returns the state of an instance, which Replica.instance_state then is; called on the "
-                "instance's thread. None = instances have no state",
+                doc="callback that returns the state of an instance, which Replica.instance_state then is; called on "
+                "the instance's thread. None = instances have no state",
             ),
             "destroy_state": Own(
                 type="Optional[Callable[[Any], None]]",
@@ -256,11 +236,6 @@ RECORDS = {
                 type="Optional[Callable[[Replica], Any]]",
                 convert="-",
                 doc="called once on each instance, after create_state and before the first request",
-            ),
-            "stuck_ns": Own(
-                doc="replace the thread of a function that still runs this many seconds after its deadline or cancellation; None = "
-                "never. The limit also applies to a batcher's step, counted from the deadline or cancellation of one of its "
-                "items, so choose it longer than any step takes"
             ),
         },
         keeps="InstanceFunctions",
@@ -273,7 +248,6 @@ RECORDS = {
         "Strategy.batcher()",
         {
             "max_bytes": Own(doc="maximum sum of the items' sizes per instance; 0 = no limit"),
-            "continuous": Own(doc="True = an item stays until Batch.end(); False = for one step"),
             "free_state": Own(absent="garbage collection"),
             "free_result": Own(absent="garbage collection"),
         },
@@ -283,7 +257,9 @@ RECORDS = {
         {
             "priority": Own(doc=PRIORITY),
             "completions": HIDDEN,
-            "length": Own(doc="length that selects the bucket, from 0 to the last number in buckets of Strategy.batcher()"),
+            "length": Own(
+                doc="length that selects the bucket, from 0 to the last number in buckets of Strategy.batcher()"
+            ),
             "bytes": Own(name="size", doc="size in bytes that counts towards max_bytes of Strategy.batcher()"),
         },
     ),
@@ -299,34 +275,30 @@ RECORDS = {
         {
             "ungrouped": Own(name="group", default="True", convert="native.ungrouped = 1", doc=UPDATE_GROUP),
             "parallel": Own(
-                doc="True = if the variable is large, calls for several copies run at the same time, on oneTBB's threads, and "
-                "their results are dropped; fn must then neither reduce nor start a run. False = one call after another, on "
-                "this thread. Not allowed in update_non_slot()"
+                doc="True = if the variable is large, calls for several copies run at the same time, on oneTBB's "
+                "threads, and their results are dropped; fn must then neither reduce nor start a run. False = one "
+                "call after another, on this thread. Not allowed in update_non_slot()"
             ),
         },
     ),
     "dist_dataset_options": Row(
         "datasets",
         {
-            "prefetch": Own(
-                doc="number of batches that oneTBB threads make ahead; negative = none; 0 = one if that makes your loop faster, "
-                "which libdist measures (see Dataset.explain()), and none if the strategy starts no threads (helper_threads "
-                "of Strategy). TensorFlow: experimental_per_replica_buffer_size, in which 0 is none"
-            ),
             "replication_mode": Own(
-                doc="whether a function makes one dataset per worker or one per replica; PER_REPLICA is possible only for "
-                "datasets from a function, on mirrored strategies"
+                doc="whether a function makes one dataset per worker or one per replica; PER_REPLICA is possible only "
+                "for datasets from a function, on mirrored strategies"
             ),
         },
-        doc="Options of datasets: how batches are made of a source's elements, and divided among the replicas of all workers.",
+        doc="Options of datasets: how batches are made of a source's elements, and divided among the replicas of all "
+        "workers.",
         shared=True,
     ),
     "dist_checkpoint_options": Row(
         "Strategy.save_checkpoint()",
         {
             "sharded": Own(
-                doc="True = `path` becomes an index, and each worker of the strategy writes its part of the variables to a "
-                "shard; False = one file, written by worker 0"
+                doc="True = `path` becomes an index, and each worker of the strategy writes its part of the variables "
+                "to a shard; False = one file, written by worker 0"
             ),
             "names": Own(argument=True),
             "position": Own(doc="position in the input to store; Strategy.load_checkpoint() returns it"),
@@ -343,28 +315,20 @@ RECORDS = {
     "dist_checkpoint_map_options": Row(
         "Checkpoint.map() and Checkpoint.map_all()",
         {
-            "copy": Own(doc="True = read into new memory, like Checkpoint.read(); False = map the file"),
             "verify": Own(argument=True),
         },
     ),
-    "dist_split_options": Row(
-        "Replica.split_to_logical_devices()",
-        {
-            "uneven": Own(
-                doc="True = sizes that are not divisible are split as Partition.shard() describes; False = they are an error"
-            )
-        },
-    ),
+    "dist_split_options": Row("Replica.split_to_logical_devices()"),
     "dist_devices_options": Row(
         "Replica.run_on_devices()",
         {
             "results": Own(
                 type="Union[None, Partition, Sequence[Optional[Partition]]]",
                 convert="add_results(native, {}, kept)",
-                doc="how to join the devices' results: one Partition for all leaves, or one for each leaf in the order of the nest "
-                "(dictionaries: by key). The shape of a partition is ignored. Without a partition, tensors of equal sizes count "
-                "as tiles if the first split argument has as many dimensions. If each device returns a whole tensor, pass "
-                "Partition.replicate()",
+                doc="how to join the devices' results: one Partition for all leaves, or one for each leaf in the "
+                "order of the nest (dictionaries: by key). The shape of a partition is ignored. Without a partition, "
+                "tensors of equal sizes count as tiles if the first split argument has as many dimensions. If each "
+                "device returns a whole tensor, pass Partition.replicate()",
             )
         },
         keeps="Kept",
@@ -374,7 +338,6 @@ RECORDS = {
         {
             "task_type": Own(convert="native.set_task_type({})", doc="job of this process"),
             "task_id": Own(type="TaskId", doc="index of this process in its job"),
-            "num_accelerators": Own(doc="accelerators of this process; 0 = none, or those from SlurmOptions"),
             "rpc_layer": Own(
                 convert="native.set_rpc_layer({})",
                 doc='protocol, such as "grpc", prefixed to addresses with "://"; "" = no prefix',
@@ -383,7 +346,6 @@ RECORDS = {
             "session_address": Own(
                 doc="ClusterResolver.simple() only: the result of ClusterResolver.master() if no task is given"
             ),
-            "tf_config": Own(doc="value of TF_CONFIG; None = the environment variable"),
         },
         base="dataclass",
         doc="Values that replace what a resolver finds. None = not set.",
@@ -421,22 +383,11 @@ RECORDS = {
         base="dataclass",
         doc="The pods of a Kubernetes job. Values that are None or 0 are read from the environment.",
     ),
-    "dist_network_options": Row(
-        "Network()",
-        {
-            "credit_bytes": Own(
-                doc="amount of data, in bytes, that a worker may send ahead to each other worker: 4 KiB or more; 0 = default "
-                "(1 MiB)"
-            )
-        },
-    ),
+    "dist_network_options": Row("Network()"),
     "dist_reform_options": Row(
         "Strategy.reform()",
         {
             "window_ns": Own(type="Timeout", convert="native.window_ns = nanoseconds({})"),
-            "timeout_ns": Own(
-                doc="limit on the whole wait, in seconds; None = the strategy's timeout, a negative number = no limit"
-            ),
         },
     ),
     "dist_cross_device_options": Row(
@@ -445,8 +396,8 @@ RECORDS = {
             "kind": Own(argument=True),
             "accumulate": Own(
                 convert="native.set_accumulate(kept.token(Reducer({}, kept.failures, accumulate_element_bytes)))",
-                doc="REDUCTION_TO_ONE_DEVICE: a function accumulate(acc, values) that replaces +: acc[...] = op(acc, values); MEAN "
-                "divides by n afterwards",
+                doc="REDUCTION_TO_ONE_DEVICE: a function accumulate(acc, values) that replaces +: acc[...] = op(acc, "
+                "values); MEAN divides by n afterwards",
             ),
             "functions": Own(
                 type="Optional[HostFunctions]",
@@ -460,21 +411,19 @@ RECORDS = {
         "RpcServer()",
         {
             "max_queued": Own(
-                doc="maximum number of calls waiting for a thread, 1 to 2^20; further ones raise ResourceExhausted; 0 = default "
-                "(1024)"
+                doc="maximum number of calls waiting for a thread, 1 to 2^20; further ones raise ResourceExhausted; 0 "
+                "= default (1024)"
             )
         },
     ),
     "dist_rpc_client_options": Row("RpcClient()"),
-    "dist_rpc_call_options": Row(
-        "RpcClient.call(), RpcClient.begin() and RpcClient.methods()",
-    ),
+    "dist_rpc_call_options": Row("RpcClient.call(), RpcClient.begin() and RpcClient.methods()"),
     "dist_coordinator_options": Row(
         "Strategy.coordinator()",
         {
             "partitioner": Own(
-                doc="a function partitioner(shape, dtype) that returns the number of parts per dimension, at most one of them "
-                "greater than 1, for variables without partitions of their own; None = not split"
+                doc="a function partitioner(shape, dtype) that returns the number of parts per dimension, at most one "
+                "of them greater than 1, for variables without partitions of their own; None = not split"
             )
         },
         keeps="Kept",
@@ -496,8 +445,8 @@ RECORDS = {
                 always=True,
             ),
             "grace_ns": Own(
-                doc="how long the job continues after the notice, in seconds (TensorFlow: grace_period): it saves at once, "
-                "continues, and saves again at the end, by worker 0's clock. None = save and end"
+                doc="how long the job continues after the notice, in seconds (TensorFlow: grace_period): it saves at "
+                "once, continues, and saves again at the end, by worker 0's clock. None = save and end"
             ),
         },
     ),
@@ -507,12 +456,12 @@ RECORDS = {
             "rank": Own(doc="number of this worker, from 0 to size - 1; None = the rank that the launcher has set"),
             "size": Own(doc="number of workers; 0 = the number that the launcher has set"),
             "address": Own(
-                doc='"host:port" of worker 0, with a port of 1 to 65535; None = DIST_RENDEZVOUS, or MASTER_ADDR and the port '
-                "after MASTER_PORT"
+                doc='"host:port" of worker 0, with a port of 1 to 65535; None = DIST_RENDEZVOUS, or MASTER_ADDR and '
+                "the port after MASTER_PORT"
             ),
             "job_name": Own(
-                doc="equal in all workers of a job, and different in other jobs; None = DIST_JOB_NAME, or the name that the "
-                "launcher has set"
+                doc="equal in all workers of a job, and different in other jobs; None = DIST_JOB_NAME, or the name "
+                "that the launcher has set"
             ),
             "cancel": Own(absent="an argument of ClusterResolver.rendezvous()"),
         },
@@ -522,7 +471,7 @@ RECORDS = {
     "dist_server_options": Row("Server() and Server.local()"),
 }
 
-# The first module has names that code needs, the second those of annotations only.
+# What the generated module imports, as far as it uses it: names for code, and names for annotations only.
 RUNTIME = {
     "concurrent.futures": ("Executor",),
     "dataclasses": ("dataclass",),
@@ -569,7 +518,7 @@ class Translation:
             return self.names.of(word)
         if "." in word:
             record, option = word.split(".")
-            row = RECORDS[record]
+            row = RECORDS.get(record) or RECORDS["dist_strategy_options"]  # one of its parts
             return f"{row.options.get(option, Own()).name or short(option)} of {row.of}"
         if word.startswith("dist_"):
             name = self.names.of(word)
@@ -630,9 +579,11 @@ class Argument:
             return f"Optional[Sequence[{item}]]", "None", f"native.{option.setter}(list({{}}), len({{}}))"
         if kind == "enum":
             row = python_enums[option.type]
-            found = re.search(r"(?:^|[;,.] )0 = (DIST_\w+)$", option.comment.rstrip("."))
-            first = next((one for one in row.constants if found and one.name == found[1]), row.constants[0])
-            return row.python, f"{row.python}.{first.short}", set_it + "int({})"
+            found = re.search(r"\b0 = (DIST_\w+)", option.comment)
+            for one in row.constants if found else ():
+                if one.name == found[1]:
+                    return row.python, f"{row.python}.{one.short}", set_it + "int({})"
+            raise Error(f"{option.record}.{option.name}: the comment does not name the default, 0 = DIST_...")
         if kind == "duration":
             if "DIST_NO_TIMEOUT" in option.comment:
                 return "Timeout", "None", set_it + "nanoseconds({})"
@@ -704,11 +655,13 @@ class Emitted:
             flag = f"has_{option.name}"
             option.belongs_to_flag = flag if flag in fields else ""
             if option.belongs_to_flag:
-                own.type, own.default = own.type or "Optional[int]", "None"
+                own = replace(own, type=own.type or "Optional[int]", default="None")
             text = "" if own.doc or own.argument else meaning(option, translate, translate.WORDS)
             if option.kind == "enum" and not own.argument:  # the signature has the default
                 text = re.sub(r"(^|[;.] )0 = [\w.]+$", "", text) or about(python_enums[option.type].doc_of("python"))
             self.arguments.append(Argument(option, own, python_enums, text))
+            if "kept." in self.arguments[-1].convert and not row.keeps:
+                raise Error(f"{record.name}.{option.name}: Python has to keep its value: the record's row needs `keeps`")
         self.arguments += [Extra(name, own) for name, own in row.extra.items()]
         self.options = [one for one in self.arguments if not one.own.argument]
 
@@ -771,7 +724,7 @@ class Emitted:
             taken = "".join(f"            {one.name}={self.taken(one)},\n" for one in self.options)
             read = (
                 f"\n    @classmethod\n    def _of(cls, native: Any) -> Self:\n"
-                f'        """What C has filled."""\n        return cls(\n{taken}        )\n'
+                f'        """The record that C has filled."""\n        return cls(\n{taken}        )\n'
             )
         return (
             f"@checked\n{self.row.decorator}\nclass {self.name}:\n{self.text()}\n{fields}\n"
@@ -806,7 +759,8 @@ def imports(body):
             taken = sorted({*names} & used)
             line = f"{indent}from {module} import {', '.join(taken)}\n"
             if len(line) > 121:
-                line = f"{indent}from {module} import (\n" + "".join(f"{indent}    {one},\n" for one in taken) + f"{indent})\n"
+                listed = "".join(f"{indent}    {one},\n" for one in taken)
+                line = f"{indent}from {module} import (\n{listed}{indent})\n"
             text += line if taken else ""
         return text
 
@@ -841,9 +795,9 @@ def files(records):
         also = [one.row.base.removeprefix("dist_")] if one.row.base else []
         makers.append((one, [one.function, *also]))
     shared = "".join(f'    "{one.name}",\n' for one, _ in makers if one.row.shared)
-    listed = "".join(
-        f'    "{one.name}": ({one.name}, ({", ".join(functions)}{"," * (len(functions) == 1)})),\n' for one, functions in makers
-    )
+    listed = ""
+    for one, functions in makers:
+        listed += f'    "{one.name}": ({one.name}, ({", ".join(functions)}{"," * (len(functions) == 1)})),\n'
     parts.append(
         "MAKERS: dict[str, tuple[type[Any], tuple[Callable[..., Any], ...]]] = {\n" + listed + "}\n"
         '"""The records by name, with the functions whose parameters have the types and defaults of their options."""\n'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callbacks in options: what their tokens stand for, and what has to be kept as long as C uses them."""
+"""Callbacks in options: the objects behind their tokens, which are kept as long as C uses them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PartitionFn = Callable[[tuple[int, ...], Any], Sequence[int]]
 
 
 class Kept:
-    """What the options of one call need: tokens until release(), and native objects until made()."""
+    """Keeps what options refer to: tokens until release(), and native objects until made()."""
 
     def __init__(self) -> None:
         self.tokens: list[int] = []
@@ -143,7 +143,7 @@ class Initial:
 
 
 class _Partitioning(threading.local):
-    """What a partitioner raised in the call that this thread makes."""
+    """The exceptions of a partitioner in the call that this thread makes."""
 
     failures: Optional[_calls.Failures] = None
 

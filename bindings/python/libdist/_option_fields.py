@@ -55,7 +55,7 @@ class StrategyOptions(TypedDict, total=False):
     threads: the threads that run the replicas.
 
     numerics: for reductions inside replicas whose own options do not set it, and for reductions outside runs:
-    Strategy.reduce() and similar methods, assignments to variables, and methods that read variables.
+    Strategy.reduce() and similar functions, assignments to variables, and functions that read variables.
 
     timeout: longest wait for a peer in one collective, in seconds; None = default (600 s), a negative number = no
     limit.
@@ -103,11 +103,10 @@ class StrategyOptions(TypedDict, total=False):
     recorded_events: events per replica that are kept for Strategy.write_trace(), 1 to 2^20, rounded up to a power
     of two; 0 = default (1024). Each reserves 128 bytes of address space, which use memory once they are written.
 
-    use_spmd_partitioning: MESH: True = one program runs on all devices; Replica.assign_to_logical_device() is
-    then rejected.
+    use_spmd_partitioning: True = one program runs on all devices; Replica.assign_to_logical_device() is then
+    rejected.
 
-    device_assignment: MESH: assigns devices to replicas, and so sets the number of replicas and of logical
-    devices.
+    device_assignment: assigns devices to replicas, and so sets the number of replicas and of logical devices.
 
     axes: MESH: axes over the logical devices of a replica and their sizes, such as {"rows": 2, "columns": 4}; the
     last axis varies fastest.
@@ -115,7 +114,7 @@ class StrategyOptions(TypedDict, total=False):
     transport: MULTI_WORKER_MIRRORED: how workers in other processes are reached, if network is None.
 
     cluster_resolver: description of the cluster, returned by Strategy.cluster_resolver. MULTI_WORKER_MIRRORED:
-    gives this worker's place in the cluster. PARAMETER_SERVER: gives the servers. None = TF_CONFIG. Strategies of
+    gives this worker's place in the cluster. PARAMETER_SERVER: gives the servers; None = TF_CONFIG. Strategies of
     other kinds stay within one process.
 
     network: MULTI_WORKER_MIRRORED: connects workers within one process: Network(). None = use transport.
@@ -127,7 +126,7 @@ class StrategyOptions(TypedDict, total=False):
     at one time; 0 = default (64 MiB). Larger tensors are sent in pieces, with the same bits. The smallest value
     of all workers applies.
 
-    reform: MULTI_WORKER_MIRRORED: when workers re-form after some are lost or others have come.
+    reform: MULTI_WORKER_MIRRORED: when workers re-form after a loss or an arrival.
 
     max_workers: maximum number of threads of the executor that help with one loop; None = one less than the
     number of CPUs available to the process.
@@ -286,11 +285,10 @@ class Options(TypedDict, total=False):
 
     cancel: cancels the group's collectives in this run, on all members.
 
-    reduce_element_bytes: size of one element of the program's own operator, the same on all members; 0 = the
-    dtype's size. At most 4,096 and a multiple of the dtype's size of each tensor. Elements must be whole: a
-    tensor's strides and its split along the axis must not divide one. TREE with more than 3 contributions allows
-    less, for example 3,072 with up to 7, 1,536 with up to 31 and 576 with 1,024; the error report states the
-    limit.
+    reduce_element_bytes: size of one element of a user-defined operator, the same on all members; 0 = the dtype's
+    size. At most 4,096 and a multiple of the dtype's size of each tensor. Elements must be whole: a tensor's
+    strides and its split along the axis must not divide one. TREE with more than 3 contributions allows less, for
+    example 3,072 with up to 7, 1,536 with up to 31 and 576 with 1,024; the error report states the limit.
     """
 
     numerics: Optional[Numerics]
@@ -372,7 +370,7 @@ class CommunicationOptions:
 
     @classmethod
     def _of(cls, native: Any) -> Self:
-        """What C has filled."""
+        """The record that C has filled."""
         return cls(
             bytes_per_pack=native.bytes_per_pack,
             timeout=seconds_of(native.timeout_ns),
@@ -430,7 +428,7 @@ class RunOptions(TypedDict, total=False):
 
     bucketizing_dynamic_shape: accepted without effect: False = off, True = on.
 
-    cancel: cancels this run only, also while it waits for its turn.
+    cancel: cancels this run only.
     """
 
     timeout: Limit
@@ -477,9 +475,9 @@ class InstancesOptions(TypedDict, total=False):
 
     warm_up: called once on each instance, after create_state and before the first request.
 
-    stuck: replace the thread of a function that still runs this many seconds after its deadline or cancellation;
-    None = never. The limit also applies to a batcher's step, counted from the deadline or cancellation of one of
-    its items, so choose it longer than any step takes.
+    stuck: replace the thread of a function that still runs this long after its deadline or cancellation, in
+    seconds; None = never. The limit also applies to a batcher's step, counted from the deadline or cancellation
+    of one of its items, so choose it longer than any step takes.
 
     max_replaced: maximum number of such replacements, 1 or more; 0 = default (4).
     """
@@ -719,9 +717,9 @@ class DatasetOptions(TypedDict, total=False):
 
     shuffle: True = a different order in every pass, drawn from `seed` and the pass number.
 
-    prefetch: number of batches that oneTBB threads make ahead; negative = none; 0 = one if that makes your loop
+    prefetch: number of batches that oneTBB threads make ahead; < 0 = none; 0 = one if that makes your loop
     faster, which libdist measures (see Dataset.explain()), and none if the strategy starts no threads
-    (helper_threads of Strategy). TensorFlow: experimental_per_replica_buffer_size, in which 0 is none.
+    (helper_threads of Strategy()). TensorFlow: experimental_per_replica_buffer_size, in which 0 is none.
 
     seed: seed of the shuffled orders.
 
@@ -953,7 +951,7 @@ class ClusterResolverOptions:
 
     task_id: index of this process in its job.
 
-    num_accelerators: accelerators of this process; 0 = none, or those from SlurmOptions.
+    num_accelerators: accelerators of this process; 0 = none, or those from the Slurm options.
 
     rpc_layer: protocol, such as "grpc", prefixed to addresses with "://"; "" = no prefix.
 
