@@ -47,6 +47,18 @@ class Types(unittest.TestCase):
         )
         self.assertIn("all_reduc", result.stdout)
 
+    def test_wrong_options_are_found(self):
+        program = (
+            "import libdist\n"
+            "with libdist.Strategy(2, timeout=5.0, reform=libdist.Reform.EXPLICIT) as strategy:\n"
+            "    strategy.run(print, timeout=1.0)\n"
+            "    strategy.run(print, timeouts=1.0)\n"
+            "    strategy.run(print, timeout='1')\n"
+        )
+        result = subprocess.run([*STRICT, "-c", program], capture_output=True, text=True, env=ENVIRONMENT)
+        lines = [line.split(":")[1] for line in result.stdout.splitlines() if ": error: " in line]
+        self.assertEqual(lines, ["4", "5"], result.stdout)
+
     def test_the_package(self):
         self.check("-p", "libdist")
 
