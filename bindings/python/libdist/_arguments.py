@@ -368,19 +368,21 @@ def show_options(function: Callable[..., Any], shown: Callable[..., Any]) -> Non
     annotation = function.__annotations__.get("options", "")
     if not isinstance(annotation, str) or not annotation.startswith("Unpack["):
         return
-    fields = sys.modules["libdist._option_fields"]
-    name = annotation.removeprefix("Unpack[").removesuffix("]")
-    record, makers = fields.MAKERS[name]
-    known = {each: one for maker in makers for each, one in inspect.signature(maker).parameters.items()}
+    parameters, text = _options_of(annotation.removeprefix("Unpack[").removesuffix("]"))
     signature = inspect.signature(function)
     own = list(signature.parameters.values())[:-1]
-    shown.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[*own, *(known[each] for each in record.__annotations__)]
-    )
-    text = record.__doc__.partition("\n")[2]
-    if name in fields.SHARED:
-        text = f"libdist.{name} describes the options."
+    shown.__signature__ = signature.replace(parameters=[*own, *parameters])  # type: ignore[attr-defined]
     shown.__doc__ = "\n\n".join(inspect.cleandoc(part) for part in (function.__doc__, text) if part)
+
+
+@functools.cache
+def _options_of(name: str) -> tuple[list[inspect.Parameter], str]:
+    """The options of a record as parameters, and their text."""
+    fields = sys.modules["libdist._option_fields"]
+    record, makers = fields.MAKERS[name]
+    known = {each: one for maker in makers for each, one in inspect.signature(maker).parameters.items()}
+    shared = f"libdist.{name} describes the options." if name in fields.SHARED else ""
+    return [known[each] for each in record.__annotations__], shared or (record.__doc__ or "").partition("\n")[2]
 
 
 class _Unpack:

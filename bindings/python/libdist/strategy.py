@@ -260,12 +260,13 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         _cdist.dist_strategy_cancel(self._native("Strategy.cancel"))
 
     def reform(self, **options: Unpack[ReformOptions]) -> None:
-        """Goes on with the workers that are there: without those that are lost, with those that have come.
+        """Continues with the available workers: without those that are lost, and with those that have joined.
 
-        Replicas are numbered anew, in the order of the workers; each worker keeps how many it has. workers.h says when
-        to call it, and what stays: plans and datasets do not, and are to be made again. cancel(), and Ctrl-C, end it.
-        After an error the strategy has no way to the others, and this may be called again; Unavailable: worker 0, which
-        says who takes part, is lost, and the job has ended.
+        Replicas are numbered again in the order of the workers, and each worker keeps its number of replicas. Create
+        plans and datasets again afterwards. cancel() and Ctrl-C end the wait.
+
+        After an error the strategy is not connected to the other workers, and you can call reform() again. Raises
+        Unavailable if worker 0, which decides who takes part, is lost: the job has then ended.
         """
         handle = self._native("Strategy.reform")
         native = reform_options(**options)

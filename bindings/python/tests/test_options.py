@@ -3,6 +3,8 @@
 
 import dataclasses
 import inspect
+import subprocess
+import sys
 import threading
 import unittest
 
@@ -136,6 +138,10 @@ class Shown(unittest.TestCase):
         self.assertIn("libdist.Options describes the options.", inspect.getdoc(libdist.Replica.all_reduce))
         self.assertIn("tag", inspect.signature(libdist.Replica.all_reduce).parameters)
         self.assertIn("splits", inspect.signature(libdist.Begin.all_to_all).parameters)
+
+    def test_python_without_docstrings(self):
+        program = "import inspect, libdist; inspect.signature(libdist.Strategy.run).parameters['timeout']"
+        subprocess.run([sys.executable, "-OO", "-c", program], check=True)
 
     def test_options_of_both_records_of_reduce_apply(self):
         parameters = inspect.signature(libdist.Replica.reduce_apply).parameters
