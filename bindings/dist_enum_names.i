@@ -88,8 +88,8 @@ DIST_REFORM_... | dist.Reform | Reform | Reform
 DIST_REFORM_EXPLICIT | dist.ReformExplicit | Reform.EXPLICIT | Reform.EXPLICIT
 DIST_REFORM_AT_NEXT_RUN | dist.ReformAtNextRun | Reform.AT_NEXT_RUN | Reform.AT_NEXT_RUN
 DIST_PLACEMENT_... | dist.Placement | Placement | Placement
-DIST_PLACEMENT_FREE | dist.Free | - | Placement.FREE
-DIST_PLACEMENT_CORES | dist.Cores | - | Placement.CORES
+DIST_PLACEMENT_FREE | dist.Free | Placement.FREE | Placement.FREE
+DIST_PLACEMENT_CORES | dist.Cores | Placement.CORES | Placement.CORES
 DIST_VALUE_... | dist.ValueKind | ValueKind | ValueKind
 DIST_VALUE_TENSOR | dist.TensorValue | ValueKind.TENSOR | ValueKind.TENSOR
 DIST_VALUE_PER_REPLICA | dist.PerReplicaValue | ValueKind.PER_REPLICA | ValueKind.PER_REPLICA

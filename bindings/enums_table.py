@@ -293,7 +293,6 @@ TABLE = [
     ),
     Enum(
         "DIST_PLACEMENT_FREE", "DIST_PLACEMENT_", go="Placement", docs={"CORES": "each on one core of its own"},
-        left_out={("java", "all"): "a yes or no there: StrategyOptions.placedOnCores()"},
     ),
     Enum(
         "DIST_VALUE_TENSOR", "DIST_VALUE_", go="ValueKind", go_name="{}Value",

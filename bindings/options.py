@@ -304,11 +304,12 @@ def meaning(option, translate, words):
 def written():
     """Path below bindings -> text."""
     import options_go  # which need this module
+    import options_java
     import options_python
 
     all_records = records()
     files = {"dist_option_fields.i": swig(all_records)}
-    for language in (options_go, options_python):
+    for language in (options_go, options_java, options_python):
         files |= language.files(all_records)
     return files
 

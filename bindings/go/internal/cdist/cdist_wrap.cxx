@@ -430,8 +430,8 @@ DIST_REFORM_... | dist.Reform | Reform | Reform
 DIST_REFORM_EXPLICIT | dist.ReformExplicit | Reform.EXPLICIT | Reform.EXPLICIT
 DIST_REFORM_AT_NEXT_RUN | dist.ReformAtNextRun | Reform.AT_NEXT_RUN | Reform.AT_NEXT_RUN
 DIST_PLACEMENT_... | dist.Placement | Placement | Placement
-DIST_PLACEMENT_FREE | dist.Free | - | Placement.FREE
-DIST_PLACEMENT_CORES | dist.Cores | - | Placement.CORES
+DIST_PLACEMENT_FREE | dist.Free | Placement.FREE | Placement.FREE
+DIST_PLACEMENT_CORES | dist.Cores | Placement.CORES | Placement.CORES
 DIST_VALUE_... | dist.ValueKind | ValueKind | ValueKind
 DIST_VALUE_TENSOR | dist.TensorValue | ValueKind.TENSOR | ValueKind.TENSOR
 DIST_VALUE_PER_REPLICA | dist.PerReplicaValue | ValueKind.PER_REPLICA | ValueKind.PER_REPLICA
@@ -553,8 +553,6 @@ thread | goroutine | thread | thread
 DIST_OK | nil | Status.OK | Status.OK
 DIST_APPLY_SGD | gradient descent | Optimizer.sgd() | DIST_APPLY_SGD
 DIST_APPLY_CALLBACK | ApplyOptions.Function | Optimizer.function() | DIST_APPLY_CALLBACK
-DIST_PLACEMENT_CORES | dist.Cores | StrategyOptions.placedOnCores(true) | Placement.CORES
-DIST_PLACEMENT_FREE | dist.Free | StrategyOptions.placedOnCores(false) | Placement.FREE
 dist_batch_free_fn | release function | release function | release callback
 dist_done_fn | done function | done function | done callback
 dist_strategy_options | Options | StrategyOptions | Strategy
@@ -562,12 +560,12 @@ dist_cpu_options | Options | StrategyOptions | Strategy
 dist_host_options | Options | StrategyOptions | Strategy
 dist_mesh_options | Options | StrategyOptions | Strategy
 dist_worker_options | Options | StrategyOptions | Strategy
-dist_executor | Options.Executor | StrategyOptions.executor | -
-dist_executor.num_threads | Options.Executor | StrategyOptions.executor | max_workers
+dist_executor | Options.Executor | StrategyOptions.loopExecutor | -
+dist_executor.num_threads | Options.Executor | StrategyOptions.loopExecutor | max_workers
 dist_apply_options | ApplyOptions | Optimizer | Replica.reduce_apply
 dist_rpc_server_options | RPCServerOptions | RpcServerOptions | RpcServer
 dist_rpc_client_options | RPCClientOptions | RpcClientOptions | RpcClient
-dist_ps_variable_options | PSVariableOptions | PsVariableOptions | Coordinator.create_variable
+dist_ps_variable_options | PSVariableOptions | CoordinatorVariableOptions | Coordinator.create_variable
 dist_version | Version | Dist.version | version
 dist_has_feature | HasFeature | Dist.hasFeature | has_feature
 dist_status_name | Code.String | Dist.statusName | status_name
@@ -988,7 +986,6 @@ num_jobs | the number of jobs | the number of jobs | num_jobs
 num_partitions | len(Partitions) | the number of partitions | num_partitions
 num_parts | numParts | numParts | num_parts
 num_replicas | Replicas | numReplicas | num_replicas
-replicas_of_workers | ReplicasOfWorkers | replicasPerWorker | replicas_of_workers
 num_resolvers | the number of resolvers | the number of resolvers | num_resolvers
 num_results | len(Results) | numResults | num_results
 num_rows | numRows | numRows | num_rows
@@ -998,7 +995,7 @@ num_tasks | the number of tasks | numTasks | num_tasks
 out_work | Async | outWork | out_work
 per_example_loss | perExample | perExampleLoss | per_example_loss
 planned | Plan | planned | planned
-reduce_element_bytes | ReduceElement | elementBytes | reduce_element_bytes
+reduce_element_bytes | ReduceElement | reduceElementBytes | reduce_element_bytes
 reduce_fn | ReduceWith | reducer | reduce_fn
 reduce_user_data | ReduceWith | reduceUserData | reduce_user_data
 replica_id | replicaID | replicaId | replica_id

@@ -30,7 +30,7 @@ public final class Checkpoint extends NativeObject {
         try (Uses uses = new Uses()) {
             DistModule.dist_checkpoint_save(uses.waiting(strategy), bytes(path),
                     uses.all(variables, "variables"), variables.size(),
-                    options.toNative(uses, options.place(uses)));
+                    options.toNative(uses, place(uses, options)));
         }
     }
 
@@ -48,10 +48,10 @@ public final class Checkpoint extends NativeObject {
             Strategy strategy, Path path, List<Variable> variables, CheckpointOptions options) {
         checkNames(variables, options);
         try (Uses uses = new Uses()) {
-            dist_position place = options.place(uses);
+            dist_position place = place(uses, options);
             DistModule.dist_checkpoint_load(uses.waiting(strategy), bytes(path),
                     uses.all(variables, "variables"), variables.size(), options.toNative(uses, place));
-            return options.hasPosition() ? Optional.of(Position.of(place)) : Optional.empty();
+            return options.position != null ? Optional.of(Position.of(place)) : Optional.empty();
         }
     }
 
@@ -61,10 +61,14 @@ public final class Checkpoint extends NativeObject {
     }
 
     private static void checkNames(List<Variable> variables, CheckpointOptions options) {
-        if (options.numNames(variables.size()) != variables.size()) {
+        if (options.names != null && options.names.length != variables.size()) {
             throw new IllegalArgumentException(
-                    options.numNames(0) + " names for " + variables.size() + " variables");
+                    options.names.length + " names for " + variables.size() + " variables");
         }
+    }
+
+    private static dist_position place(Uses uses, CheckpointOptions options) {
+        return options.position == null ? null : options.position.toNative(uses);
     }
 
     private static byte[] bytes(Path path) {

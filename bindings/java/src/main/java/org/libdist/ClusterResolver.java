@@ -116,7 +116,7 @@ public final class ClusterResolver extends NativeObject {
         Objects.requireNonNull(workers, "workers");
         return made(options,
                 (uses, given, out)
-                        -> Wait.run(uses, new Wait.Calls(), workers.cancel(),
+                        -> Wait.run(uses, new Wait.Calls(), workers.cancel,
                                 own -> DistModule.dist_cluster_resolver_create_rendezvous(
                                         workers.toNative(uses, own), given, out)));
     }

@@ -73,7 +73,7 @@ public abstract class Collectives<R> {
         int code = op.code;
         return make("dist_reduce_to_root",
                 (r, i, o, n, opt) -> DistModule.dist_reduce_to_root(r, code, root, i, o, n, opt),
-                in, out, out == null ? in.size() / options.numLists() : out.size(), options);
+                in, out, out == null ? (int) (in.size() / CollectiveChecks.numLists(options)) : out.size(), options);
     }
 
     /**

@@ -273,7 +273,7 @@ public final class Coordinator extends NativeObject {
         try (Uses uses = new Uses()) {
             long handle = uses.of(this);
             long given = uses.ofNullable(arguments);
-            Wait.run(uses, waits, options.cancel(), own -> DistModule.dist_coordinator_schedule(
+            Wait.run(uses, waits, options.cancel, own -> DistModule.dist_coordinator_schedule(
                                                             handle, name, given, options.toNative(uses, own), out));
         }
         return new RemoteValue(out[0], this);

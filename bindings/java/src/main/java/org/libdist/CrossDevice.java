@@ -49,7 +49,7 @@ public final class CrossDevice extends NativeObject {
 
     private static CrossDevice create(CrossDeviceKind kind, String device, ReduceFunction accumulate, long elementBytes,
             CrossDeviceFunctions functions) {
-        Target target = accumulate != null ? CollectiveOptions.reducerTarget(accumulate, elementBytes)
+        Target target = accumulate != null ? Targets.reduce(accumulate, elementBytes)
                 : functions != null        ? CrossDeviceTarget.of(functions)
                                            : null;
         long token = target == null ? 0 : Upcalls.register(target);

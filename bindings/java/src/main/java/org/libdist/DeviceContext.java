@@ -4,7 +4,6 @@ package org.libdist;
 
 import java.util.Objects;
 import org.libdist.internal.DistModule;
-import org.libdist.internal.dist_collective_options;
 import org.libdist.internal.dist_split_options;
 
 /**
@@ -101,7 +100,7 @@ public abstract class DeviceContext extends ReplicaContext {
         long replica = active("dist_run_on_devices");
         long[] out = new long[1];
         new DevicesCall(strategy(), fn::call)
-                .<X>runWithin(options.cancel(), (token, cancel) -> {
+                .<X>runWithin(options.cancel, (token, cancel) -> {
                     try (Uses uses = new Uses()) {
                         DistModule.dist_run_on_devices(replica, token, Value.arguments(uses, strategy(), args),
                                 uses.ofNullable(kwargs), options.toNative(uses, cancel), out);
@@ -154,17 +153,6 @@ public abstract class DeviceContext extends ReplicaContext {
         return new Group(out[0], strategy());
     }
 
-    @FunctionalInterface
-    private interface Exchange {
-        void with(Uses uses, dist_collective_options options);
-    }
-
-    private static void exchange(CollectiveOptions options, Exchange call) {
-        try (Uses uses = new Uses()) {
-            call.with(uses, options.toNative(uses, 0));
-        }
-    }
-
     /**
      * Builds a tile of a tensor together with its surroundings, from the tiles of all members.
      *
@@ -174,7 +162,7 @@ public abstract class DeviceContext extends ReplicaContext {
      */
     public void haloExchange(Tensor in, Halo halo, Tensor out, CollectiveOptions options) {
         long device = active("dist_halo_exchange");
-        exchange(options,
+        call(options,
                 (uses, raw)
                         -> DistModule.dist_halo_exchange(device, uses.tensor(in, "in"), halo.toNative(uses),
                                 uses.written(out, "out"), raw));
@@ -189,7 +177,7 @@ public abstract class DeviceContext extends ReplicaContext {
      */
     public void reshard(Partition from, Partition to, Tensor in, Tensor out, CollectiveOptions options) {
         long device = active("dist_reshard");
-        exchange(options,
+        call(options,
                 (uses, raw) -> DistModule.dist_reshard(device, from.toNative(uses), to.toNative(uses),
                                 uses.tensorOrNull(in), out == null ? null : uses.written(out, "out"), raw));
     }

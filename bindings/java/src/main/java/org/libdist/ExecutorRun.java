@@ -28,8 +28,8 @@ final class ExecutorRun extends RunCall {
 
     ExecutorRun(Strategy strategy, RunOptions options) {
         super(strategy);
-        given = options.cancel();
-        timeoutNanos = options.timeoutNanos();
+        given = options.cancel;
+        timeoutNanos = options.timeoutNanos;
         deadlineNanos = timeoutNanos == 0 ? 0 : System.nanoTime() + timeoutNanos;
     }
 

@@ -21,7 +21,7 @@ final class InstanceStates extends Target {
 
     /** Returns whether functions of the program run when the instances close. */
     boolean ends() {
-        return options.destroyState() != null;
+        return options.destroyState != null;
     }
 
     /**
@@ -65,7 +65,7 @@ final class InstanceStates extends Target {
 
     @Override
     long createState(long replica) throws Exception {
-        Object state = as(replica, options.createState());
+        Object state = as(replica, options.createState);
         synchronized (this) {
             live++;
         }
@@ -77,8 +77,8 @@ final class InstanceStates extends Target {
         Object state = of(token);
         Upcalls.unregister(token);
         try {
-            if (options.destroyState() != null) {
-                options.destroyState().accept(state);
+            if (options.destroyState != null) {
+                options.destroyState.accept(state);
             }
         } finally {
             synchronized (this) {
@@ -91,7 +91,7 @@ final class InstanceStates extends Target {
     @Override
     void warmUp(long replica) throws Exception {
         InstanceStates.<Void>as(replica, here -> {
-            options.warmUp().call(here);
+            options.warmUp.call(here);
             return null;
         });
     }

@@ -65,7 +65,7 @@ public final class Item<R> extends Request<Void> {
         private boolean ends; // by Batch.end()
 
         ItemCall(Batcher<Q, R> batcher, Q input, ItemOptions options) {
-            super(batcher.strategy(), null, options.request());
+            super(batcher.strategy(), null, options.executor);
             this.batcher = batcher;
             this.input = input;
             this.options = options;
@@ -87,9 +87,7 @@ public final class Item<R> extends Request<Void> {
 
         @Override
         void submit(Uses now, long token, long queue, long[] out) {
-            SubmitOptions request = options.request();
-            DistModule.batcher_submit(now.of(batcher), token, request.priority(), request.timeoutNanos(),
-                    now.ofNullable(request.cancel()), queue, options.length(), options.bytes(), out);
+            options.call(now, now.of(batcher), token, queue, out);
         }
 
         private Object takeNative() {

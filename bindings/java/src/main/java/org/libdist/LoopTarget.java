@@ -2,6 +2,7 @@
 
 package org.libdist;
 
+import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.libdist.internal.DistModule;
@@ -9,9 +10,15 @@ import org.libdist.internal.DistModule;
 /** Calls a strategy's executor for loops on behalf of libdist. */
 final class LoopTarget extends Target {
     private final Executor executor;
+    private final int numThreads;
 
-    LoopTarget(Executor executor) {
-        this.executor = executor;
+    LoopTarget(Executor executor, int numThreads) {
+        this.executor = Objects.requireNonNull(executor, "executor");
+        this.numThreads = numThreads;
+    }
+
+    int numThreads() {
+        return numThreads;
     }
 
     /**

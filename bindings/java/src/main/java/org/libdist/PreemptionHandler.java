@@ -37,7 +37,7 @@ public final class PreemptionHandler extends NativeObject {
             DistModule.dist_preemption_handler_create(uses.waiting(strategy), options.toNative(uses), out);
             return new PreemptionHandler(
                     new Native("preemption handler", out[0], DistModule::dist_preemption_handler_destroy),
-                    strategy, options.variables());
+                    strategy, options.variables);
         }
     }
 
@@ -72,7 +72,7 @@ public final class PreemptionHandler extends NativeObject {
     public <X extends Exception> void run(RunFunction<X> body, RunOptions options) throws X {
         Objects.requireNonNull(body, "body");
         Objects.requireNonNull(options, "options");
-        if (saveIfPreempted(options.cancel()) == PreemptionState.OVER) {
+        if (saveIfPreempted(options.cancel) == PreemptionState.OVER) {
             ask(handle -> { // libdist says what it says of a job that is over, and runs nothing
                 DistModule.dist_preemption_run(handle, 0, null);
                 return null;

@@ -241,7 +241,7 @@ public final class Replica extends DeviceContext {
     private void allReduce(
             ReduceOp op, DType dtype, Buffer data, ByteOrder order, CollectiveOptions options) {
         Buffers.check(data, order, true);
-        if (!options.simple) {
+        if (!options.quick) {
             allReduce(op, List.of(Tensor.of(dtype, data, data.remaining())), options);
             return;
         }
@@ -276,7 +276,7 @@ public final class Replica extends DeviceContext {
 
     private void broadcast(int root, DType dtype, Buffer data, ByteOrder order, CollectiveOptions options) {
         Buffers.check(data, order, true);
-        if (!options.simple) {
+        if (!options.quick) {
             broadcast(root, List.of(Tensor.of(dtype, data, data.remaining())), options);
             return;
         }
@@ -294,7 +294,7 @@ public final class Replica extends DeviceContext {
 
     @Override
     public Void barrier(CollectiveOptions options) {
-        if (!options.simple) {
+        if (!options.quick) {
             return super.barrier(options);
         }
         DistModule.quick_barrier(active("dist_barrier"), options.tag, options.timeoutNanos);
@@ -329,12 +329,11 @@ public final class Replica extends DeviceContext {
 
         @Override
         R make(String name, Call call, List<Tensor> in, List<Tensor> out, int n, CollectiveOptions options) {
-            options.checkSizes(in, out, numReplicas());
-            Target reducer = options.reducerTarget();
-            long token = reducer == null ? 0 : Upcalls.register(reducer);
+            CollectiveChecks.sizes(options, in, out, numReplicas());
+            Tokens tokens = new Tokens();
             boolean made = false;
             try (Uses uses = new Uses()) {
-                dist_collective_options raw = options.toNative(uses, token);
+                dist_collective_options raw = options.toNative(uses, tokens);
                 raw.begin_work();
                 raw.setPlanned(planned ? 1 : 0);
                 call.with(active(name), uses.tensors(in), uses.written(out), n, raw);
@@ -342,26 +341,26 @@ public final class Replica extends DeviceContext {
                 Object[] used = {
                         in == null ? null : in.toArray(), out == null ? null : out.toArray(), options};
                 return type.cast(
-                        planned ? plan(raw.work(), used, token) : work(raw.work(), used, reducer, token));
+                        planned ? plan(raw.work(), used, tokens) : work(raw.work(), used, tokens));
             } finally {
                 if (!made) {
-                    Upcalls.unregister(token);
+                    tokens.end();
                 }
             }
         }
 
-        private Plan plan(long work, Object used, long token) {
+        private Plan plan(long work, Object used, Tokens tokens) {
             return new Plan(strategy.dependent("plan", work, h -> {
                 DistModule.dist_work_destroy(h);
-                Upcalls.unregister(token);
+                tokens.end();
             }), Replica.this, used);
         }
 
-        private Work work(long handle, Object used, Target reducer, long token) {
-            Work work = new Work(Replica.this, handle, used, reducer);
+        private Work work(long handle, Object used, Tokens tokens) {
+            Work work = new Work(Replica.this, handle, used, tokens);
             began(work);
-            if (token != 0) {
-                work.whenComplete((nothing, failure) -> Upcalls.unregister(token));
+            if (!tokens.isEmpty()) {
+                work.whenComplete((nothing, failure) -> tokens.end());
             }
             return work;
         }

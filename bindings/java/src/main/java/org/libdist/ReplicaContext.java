@@ -24,23 +24,27 @@ public abstract class ReplicaContext extends Collectives<Void> {
         void with(Uses uses, dist_collective_options options);
     }
 
-    /** Makes a call with a collective's options, whose operator may throw. */
+    /** Makes a call with a collective's options, whose functions may throw. */
     static void call(CollectiveOptions options, OptionsCall call) {
-        Target reducer = options.reducerTarget();
-        if (reducer == null) {
-            try (Uses uses = new Uses()) {
-                call.with(uses, options == CollectiveOptions.DEFAULT ? null : options.toNative(uses, 0));
-            }
-        } else {
-            Calls.<RuntimeException>run(
-                    reducer, (uses, token) -> call.with(uses, options.toNative(uses, token)));
+        call(options, new Tokens(), call);
+    }
+
+    /** Same as {@link #call(CollectiveOptions, OptionsCall)}, with functions of further options. */
+    private static void call(CollectiveOptions options, Tokens tokens, OptionsCall call) {
+        try (Uses uses = new Uses()) {
+            call.with(uses, options == CollectiveOptions.DEFAULT ? null : options.toNative(uses, tokens));
+        } catch (DistException report) {
+            throw Target.<RuntimeException>rethrow(tokens.cause(report));
+        } finally {
+            tokens.end();
         }
+        tokens.check();
     }
 
     @Override
     Void make(String name, Call collective, List<Tensor> in, List<Tensor> out, int n,
             CollectiveOptions options) {
-        options.checkSizes(in, out, numReplicas());
+        CollectiveChecks.sizes(options, in, out, numReplicas());
         long replica = active(name);
         call(options, (uses, raw) -> collective.with(replica, uses.tensors(in), uses.written(out), n, raw));
         return null;
@@ -84,16 +88,14 @@ public abstract class ReplicaContext extends Collectives<Void> {
         if (gradients.isEmpty() && !parameters.isEmpty()) {
             throw new IllegalArgumentException("no gradients for " + parameters.size() + " parameters");
         }
-        Target function = optimizer.target();
+        Objects.requireNonNull(optimizer, "optimizer");
         double[] norm = new double[1];
         long replica = active("dist_reduce_apply");
-        Calls.<RuntimeException>run(function,
-                (uses, token) -> call(options,
-                                (more, raw) -> optimizer.with(uses, token,
-                                                   given -> DistModule.dist_reduce_apply(replica, op.code,
-                                                           uses.written(gradients, "gradients"),
-                                                           uses.written(parameters, "parameters"),
-                                                           parameters.size(), given, raw, norm))));
+        Tokens tokens = new Tokens();
+        call(options, tokens,
+                (uses, raw) -> DistModule.dist_reduce_apply(replica, op.code,
+                                uses.written(gradients, "gradients"), uses.written(parameters, "parameters"),
+                                parameters.size(), optimizer.toNative(uses, tokens), raw, norm));
         return norm[0];
     }
 
@@ -165,7 +167,7 @@ public abstract class ReplicaContext extends Collectives<Void> {
             String name, InitialFunction<X> initial, VariableOptions options) throws X {
         long[] out = new long[1];
         long replica = active("dist_replica_variable");
-        Calls.<X>run(Variable.initialTarget(initial),
+        Calls.<X>run(Targets.initial(initial),
                 (uses, token) -> DistModule.dist_replica_variable(replica, Texts.bytes(name, "name"), null,
                                 options.toNative(uses, token), out));
         return Variable.ofStrategy(out[0], strategy());

@@ -3,6 +3,7 @@
 package org.libdist;
 
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import java.util.function.BooleanSupplier;
 import org.libdist.internal.DistModule;
 
@@ -22,7 +23,12 @@ public class Request<T> extends CompletableFuture<T> {
     private final Call<T> call;
 
     Request(Strategy strategy, ReplicaFunction<T> function, SubmitOptions options) {
-        this(new Call<>(strategy, function, options));
+        this(new Call<>(strategy, function, options.executor) {
+            @Override
+            void submit(Uses now, long token, long queue, long[] out) {
+                options.call(now, now.of(strategy), token, queue, out);
+            }
+        });
     }
 
     Request(Call<T> call) {
@@ -38,9 +44,9 @@ public class Request<T> extends CompletableFuture<T> {
     }
 
     /** The native request and its function, which complete the future. */
-    static class Call<T> extends RunCall {
+    abstract static class Call<T> extends RunCall {
         private final ReplicaFunction<T> function;
-        private final SubmitOptions options;
+        private final Executor executor; // null: libdist's own thread
         private Request<T> future;
         private final Uses uses = new Uses(); // until its end
         private long token;
@@ -49,17 +55,14 @@ public class Request<T> extends CompletableFuture<T> {
         private T value;
         private Throwable thrown;
 
-        Call(Strategy strategy, ReplicaFunction<T> function, SubmitOptions options) {
+        Call(Strategy strategy, ReplicaFunction<T> function, Executor executor) {
             super(strategy);
             this.function = function;
-            this.options = options;
+            this.executor = executor;
         }
 
         /** Makes the native call, which stores a handle in {@code out}. */
-        void submit(Uses now, long token, long queue, long[] out) {
-            DistModule.submit(now.of(strategy), token, options.priority(), options.timeoutNanos(),
-                    now.ofNullable(options.cancel()), queue, options.requestId(), out);
-        }
+        abstract void submit(Uses now, long token, long queue, long[] out);
 
         final long work() {
             return work;
@@ -167,12 +170,12 @@ public class Request<T> extends CompletableFuture<T> {
                 settled = true;
                 notifyAll();
             }
-            if (options.executor() == null) {
+            if (executor == null) {
                 complete(failure);
                 return;
             }
             try {
-                options.executor().execute(() -> complete(failure));
+                executor.execute(() -> complete(failure));
             } catch (RuntimeException e) { // it is shut down, or full
                 if (failure != null) {
                     e.addSuppressed(failure);

@@ -57,7 +57,7 @@ public final class RpcClient extends NativeObject {
     /** Makes a call that waits for its result. */
     private void await(Uses uses, RpcCallOptions options, Call call) {
         long client = uses.of(this);
-        Wait.run(uses, waits, options.cancel(), own -> call.with(client, options.toNative(uses, own)));
+        Wait.run(uses, waits, options.cancel, own -> call.with(client, options.toNative(uses, own)));
     }
 
     /** Returns the arguments as one value, until the call has returned. */
@@ -102,7 +102,7 @@ public final class RpcClient extends NativeObject {
         try (Uses uses = new Uses()) {
             long tuple = tuple(uses, arguments);
             DistModule.dist_rpc_begin(uses.of(this), name, tuple,
-                    options.toNative(uses, uses.ofNullable(options.cancel())), out);
+                    options.toNative(uses, uses.ofNullable(options.cancel)), out);
         }
         return new RemoteValue(out[0], this);
     }

@@ -3,36 +3,27 @@
 package org.libdist;
 
 import org.libdist.internal.DistModule;
-import org.libdist.internal.dist_coordinator_options;
 
 /**
  * The only coordinator of a strategy, with its partitioner. Each caller that asks for it becomes an owner.
  */
 final class SharedCoordinator {
     private int holders;
-    private long token; // of the partitioner; 0: none
-    private volatile PartitionTarget partitioner;
+    private volatile Tokens tokens = new Tokens(); // of its options
 
-    /** Creates the coordinator, or returns the existing one. */
+    /** Creates the coordinator, or returns the existing one, which ignores the options. */
     synchronized long hold(Uses uses, long strategy, CoordinatorOptions options) {
-        dist_coordinator_options raw = options.toNative(uses);
-        PartitionTarget target = null;
-        long given = 0;
-        if (holders == 0 && options.partitioner() != null) {
-            target = new PartitionTarget(options.partitioner());
-            given = Upcalls.register(target);
-            raw.set_partitioner(given);
-        }
+        Tokens given = new Tokens();
         long[] out = new long[1];
         try {
-            DistModule.dist_coordinator_create(strategy, raw, out);
-        } catch (DistException e) {
-            Upcalls.unregister(given);
-            throw e;
+            DistModule.dist_coordinator_create(strategy, options.toNative(uses, given), out);
+        } finally {
+            if (holders > 0 || out[0] == 0) {
+                given.end();
+            }
         }
         if (holders++ == 0) {
-            partitioner = target;
-            token = given;
+            tokens = given;
         }
         return out[0];
     }
@@ -41,14 +32,12 @@ final class SharedCoordinator {
     synchronized void drop(long handle) {
         DistModule.dist_coordinator_destroy(handle);
         if (--holders == 0) {
-            Upcalls.unregister(token);
-            partitioner = null;
-            token = 0;
+            tokens.end();
+            tokens = new Tokens();
         }
     }
 
     boolean isPartitioning() {
-        PartitionTarget target = partitioner;
-        return target != null && target.runs();
+        return tokens.of(PartitionTarget.class).stream().anyMatch(PartitionTarget::runs);
     }
 }

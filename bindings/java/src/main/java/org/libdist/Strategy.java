@@ -68,7 +68,7 @@ public final class Strategy extends Serving {
     }
 
     private static StrategyLife life(StrategyOptions options) {
-        long[] tokens = new long[3];
+        Tokens tokens = new Tokens();
         boolean made = false;
         try (Uses uses = new Uses()) {
             dist_strategy_options raw = options.toNative(uses, tokens);
@@ -78,7 +78,7 @@ public final class Strategy extends Serving {
             return new StrategyLife(out[0], handle -> destroy(handle, tokens));
         } finally {
             if (!made) {
-                unregister(tokens);
+                tokens.end();
             }
         }
     }
@@ -87,14 +87,14 @@ public final class Strategy extends Serving {
      * Returns the executor that runs the replicas; null if they run on library threads or threads that enter.
      */
     Executor executor() {
-        return options == null ? null : options.executor();
+        return options == null ? null : options.executor;
     }
 
     Turns turns() {
         return turns;
     }
 
-    private static void destroy(long handle, long[] tokens) {
+    private static void destroy(long handle, Tokens tokens) {
         WeakReference<Strategy> known = LIVE.remove(handle); // before another may have the same address
         try {
             DistModule.dist_strategy_destroy(handle);
@@ -104,15 +104,7 @@ public final class Strategy extends Serving {
             }
             throw e;
         }
-        unregister(tokens);
-    }
-
-    private static void unregister(long[] tokens) {
-        for (long token : tokens) {
-            if (token != 0) { // where there is none the native libraries may not be there either
-                Upcalls.unregister(token);
-            }
-        }
+        tokens.end();
     }
 
     /** Returns the object of a native strategy, which can be this thread's default strategy. */
@@ -195,8 +187,8 @@ public final class Strategy extends Serving {
                 });
             }
         };
-        run.<X>run(options.cancel(), (token, cancel) -> {
-            if (options.isPlain()) {
+        run.<X>run(options.cancel, (token, cancel) -> {
+            if (options.quick) {
                 long handle = acquireForRun();
                 try {
                     DistModule.run_until(handle, token, cancel);
@@ -239,7 +231,7 @@ public final class Strategy extends Serving {
             }
         };
         long[] out = new long[1];
-        run.<X>run(options.cancel(), (token, cancel) -> {
+        run.<X>run(options.cancel, (token, cancel) -> {
             try (Uses uses = new Uses()) {
                 dist_run_options raw = options.toNative(uses, cancel);
                 DistModule.dist_run_values(uses.ofRun(this), token, Value.arguments(uses, this, args),

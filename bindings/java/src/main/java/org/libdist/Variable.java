@@ -45,19 +45,10 @@ public final class Variable extends NativeObject {
     public static <X extends Exception> Variable create(
             Strategy strategy, InitialFunction<X> initial, VariableOptions options) throws X {
         long[] out = new long[1];
-        Calls.<X>run(initialTarget(initial),
+        Calls.<X>run(Targets.initial(initial),
                 (uses, token) -> DistModule.dist_variable_create(
                                 uses.waiting(strategy), null, options.toNative(uses, token), out));
         return made(strategy, out[0]);
-    }
-
-    static Target initialTarget(InitialFunction<?> initial) {
-        return new Target() {
-            @Override
-            long initial() throws Exception {
-                return Value.handedOver(initial.call());
-            }
-        };
     }
 
     private static Variable made(Strategy strategy, long handle) {

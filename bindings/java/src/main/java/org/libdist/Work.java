@@ -22,14 +22,14 @@ import org.libdist.internal.DistModule;
 public final class Work extends CompletableFuture<Void> {
     private final Replica replica;
     private final Object used; // tensors and functions, until the end
-    private final Target reducer; // null: none
+    private final Tokens functions; // of its options
     private long handle; // 0: ended
 
-    Work(Replica replica, long handle, Object used, Target reducer) {
+    Work(Replica replica, long handle, Object used, Tokens functions) {
         this.replica = replica;
         this.handle = handle;
         this.used = used;
-        this.reducer = reducer;
+        this.functions = functions;
     }
 
     private boolean isMine() {
@@ -63,12 +63,10 @@ public final class Work extends CompletableFuture<Void> {
     private void end(DistException failure) {
         drop();
         Throwable cause = failure;
-        if (reducer != null) {
-            try {
-                reducer.check();
-            } catch (Throwable t) {
-                cause = t;
-            }
+        try {
+            functions.check();
+        } catch (Throwable t) {
+            cause = t;
         }
         if (cause == null) {
             complete(null);

@@ -59,6 +59,7 @@ public final class BindingTest {
         BadInputTest.addTo(tap);
         NamesTest.addTo(tap);
         NullsTest.addTo(tap);
+        OptionsTest.addTo(tap);
         FailureTest.addTo(tap);
         ExecutorTest.addTo(tap);
         BudgetTest.addTo(tap);

@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.FutureTask;
+import java.util.function.Function;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -164,9 +165,10 @@ final class ClusterTest {
         refused(() -> ClusterResolver.fromSpec(twoJobs(), NONE.numAccelerators(-1)));
         refused(() -> ClusterResolver.fromSpec(twoJobs(), NONE.environment("a\nb")));
         refused(() -> ClusterResolver.fromSpec(twoJobs(), NONE.rpcLayer("x".repeat(1 << 20))));
-        for (ClusterResolverOptions wrong : List.of(NONE.taskType("\0"), NONE.rpcLayer("\0"),
-                     NONE.environment("\0"), NONE.sessionAddress("\0"), NONE.tfConfig("{}\0"))) {
-            thrown(IllegalArgumentException.class, () -> ClusterResolver.fromSpec(twoJobs(), wrong));
+        for (Function<String, ClusterResolverOptions> option :
+                List.<Function<String, ClusterResolverOptions>>of(NONE::taskType, NONE::rpcLayer,
+                        NONE::environment, NONE::sessionAddress, NONE::tfConfig)) {
+            thrown(IllegalArgumentException.class, () -> option.apply("{}\0"));
         }
         unknown.close();
         unknown.close();

@@ -41,7 +41,7 @@ final class CollectivesTest {
     /** Complex products: pairs that no piece may cut. */
     private static void wideElements() {
         CollectiveOptions product =
-                CollectiveOptions.DEFAULT.elementBytes(2 * Float.BYTES).reducer((acc, in) -> {
+                CollectiveOptions.DEFAULT.reduceElementBytes(2 * Float.BYTES).reducer((acc, in) -> {
                     for (int i = 0; i < acc.size(); i += 2) {
                         double real = acc.get(i) * in.get(i) - acc.get(i + 1) * in.get(i + 1);
                         acc.set(i + 1, acc.get(i) * in.get(i + 1) + acc.get(i + 1) * in.get(i));

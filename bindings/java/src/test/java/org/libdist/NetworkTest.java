@@ -56,9 +56,9 @@ final class NetworkTest {
         try (Network network = Network.create(replicas.length)) { // the strategies keep it
             for (int w = 0; w < replicas.length; w++) {
                 StrategyOptions own =
-                        options(replicas.length, w).network(network).replicasPerWorker(replicas);
+                        options(replicas.length, w).network(network).replicasOfWorkers(replicas);
                 workers.add(
-                        Strategy.create(threads.executor() == null ? own : own.executor(threads.executor())));
+                        Strategy.create(threads.executor == null ? own : own.executor(threads.executor)));
             }
         }
         return workers;
@@ -290,9 +290,9 @@ final class NetworkTest {
                 () -> Strategy.create(StrategyOptions.DEFAULT.numReplicas(1).network(network)));
         StrategyOptions first = options(2, 0).numReplicas(1).network(network);
         refused(Status.INVALID_ARGUMENT, "the cluster has 2 workers",
-                () -> Strategy.create(first.replicasPerWorker(1)));
-        refused(Status.INVALID_ARGUMENT, "replicasPerWorker[1] is 0",
-                () -> Strategy.create(first.replicasPerWorker(1, 0)));
+                () -> Strategy.create(first.replicasOfWorkers(1)));
+        refused(Status.INVALID_ARGUMENT, "replicasOfWorkers[1] is 0",
+                () -> Strategy.create(first.replicasOfWorkers(1, 0)));
         refused(Status.INVALID_ARGUMENT, "stagingBytes is -1", () -> Strategy.create(first.stagingBytes(-1)));
         Strategy strategy = Strategy.create(first.stagingBytes(1));
         refused(Status.FAILED_PRECONDITION, "joined this network", () -> Strategy.create(first));
