@@ -91,15 +91,27 @@ public final class BatcherOptions {
     dist_batcher_options toNative(Uses uses) {
         dist_batcher_options options = new dist_batcher_options();
         uses.defer(options::delete);
-        options.setMax_items(maxItems);
-        options.setMax_delay_ns(maxDelayNanos);
-        options.setMax_waiting(maxWaiting);
-        options.setMax_bytes(maxBytes);
+        if (maxItems != 0) {
+            options.setMax_items(maxItems);
+        }
+        if (maxDelayNanos != 0) {
+            options.setMax_delay_ns(maxDelayNanos);
+        }
+        if (maxWaiting != 0) {
+            options.setMax_waiting(maxWaiting);
+        }
+        if (maxBytes != 0) {
+            options.setMax_bytes(maxBytes);
+        }
         if (buckets != null) {
             options.set_buckets(buckets, buckets.length);
         }
-        options.setContinuous(continuous ? 1 : 0);
-        options.setMax_results(maxResults);
+        if (continuous) {
+            options.setContinuous(1);
+        }
+        if (maxResults != 0) {
+            options.setMax_results(maxResults);
+        }
         options.set_tokens();
         return options;
     }

@@ -68,7 +68,9 @@ public final class CheckpointOptions {
     dist_checkpoint_options toNative(Uses uses, dist_position place) {
         dist_checkpoint_options options = new dist_checkpoint_options();
         uses.defer(options::delete);
-        options.setSharded(sharded ? 1 : 0);
+        if (sharded) {
+            options.setSharded(1);
+        }
         if (names != null) {
             options.set_names(names, names.length);
         }

@@ -101,16 +101,28 @@ public final class ClusterResolverOptions {
     dist_cluster_resolver_options toNative(Uses uses) {
         dist_cluster_resolver_options options = new dist_cluster_resolver_options();
         uses.defer(options::delete);
-        options.set_task_type(taskType);
+        if (taskType != null) {
+            options.set_task_type(taskType);
+        }
         if (taskId.isPresent()) {
             options.setHas_task_id(1);
             options.setTask_id(taskId.getAsInt());
         }
-        options.setNum_accelerators(numAccelerators);
-        options.set_rpc_layer(rpcLayer);
-        options.setEnvironment(environment);
-        options.setSession_address(sessionAddress);
-        options.setTf_config(tfConfig);
+        if (numAccelerators != 0) {
+            options.setNum_accelerators(numAccelerators);
+        }
+        if (rpcLayer != null) {
+            options.set_rpc_layer(rpcLayer);
+        }
+        if (environment != null) {
+            options.setEnvironment(environment);
+        }
+        if (sessionAddress != null) {
+            options.setSession_address(sessionAddress);
+        }
+        if (tfConfig != null) {
+            options.setTf_config(tfConfig);
+        }
         return options;
     }
 }

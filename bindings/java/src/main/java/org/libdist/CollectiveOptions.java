@@ -161,30 +161,45 @@ public final class CollectiveOptions {
     }
 
     dist_collective_options toNative(Uses uses, Tokens tokens) {
+        CollectiveChecks.weights(this);
         dist_collective_options options = new dist_collective_options();
         uses.defer(options::delete);
-        options.setTag(tag);
-        options.setTimeout_ns(timeoutNanos);
-        if (quick) {
-            return options;
+        if (numerics != 0) {
+            options.setNumerics(numerics);
         }
-        CollectiveChecks.weights(this);
-        options.setNumerics(numerics);
-        options.setGroup(uses.ofNullable(group));
+        if (tag != null) {
+            options.setTag(tag);
+        }
+        if (timeoutNanos != 0) {
+            options.setTimeout_ns(timeoutNanos);
+        }
+        if (group != null) {
+            options.setGroup(uses.of(group));
+        }
         if (weights != null) {
             options.set_weights(weights, weights.length);
         }
-        options.setContributions(contributions);
+        if (contributions != 0) {
+            options.setContributions(contributions);
+        }
         if (reducer != null) {
             options.set_reduce(tokens.add(Targets.reduce(reducer, reduceElementBytes)));
         }
         if (splits != null) {
             options.set_splits(splits, splits.length);
         }
-        options.setAxis(axis);
-        options.setBytes_per_pack(bytesPerPack);
-        options.setCancel(uses.ofNullable(cancel));
-        options.setReduce_element_bytes(reduceElementBytes);
+        if (axis != 0) {
+            options.setAxis(axis);
+        }
+        if (bytesPerPack != 0) {
+            options.setBytes_per_pack(bytesPerPack);
+        }
+        if (cancel != null) {
+            options.setCancel(uses.of(cancel));
+        }
+        if (reduceElementBytes != 0) {
+            options.setReduce_element_bytes(reduceElementBytes);
+        }
         return options;
     }
 }

@@ -75,8 +75,12 @@ public final class CommunicationOptions {
     dist_communication_options toNative(Uses uses) {
         dist_communication_options options = new dist_communication_options();
         uses.defer(options::delete);
-        options.setBytes_per_pack(bytesPerPack);
-        options.setTimeout_ns(timeoutNanos);
+        if (bytesPerPack != 0) {
+            options.setBytes_per_pack(bytesPerPack);
+        }
+        if (timeoutNanos != 0) {
+            options.setTimeout_ns(timeoutNanos);
+        }
         return options;
     }
 }

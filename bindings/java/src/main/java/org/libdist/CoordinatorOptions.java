@@ -84,11 +84,21 @@ public final class CoordinatorOptions {
     dist_coordinator_options toNative(Uses uses, Tokens tokens) {
         dist_coordinator_options options = new dist_coordinator_options();
         uses.defer(options::delete);
-        options.setMax_queued(maxQueued);
-        options.setClosures_per_worker(closuresPerWorker);
-        options.setMax_losses(maxLosses);
-        options.setTimeout_ns(timeoutNanos);
-        options.setMax_message_bytes(maxMessageBytes);
+        if (maxQueued != 0) {
+            options.setMax_queued(maxQueued);
+        }
+        if (closuresPerWorker != 0) {
+            options.setClosures_per_worker(closuresPerWorker);
+        }
+        if (maxLosses != 0) {
+            options.setMax_losses(maxLosses);
+        }
+        if (timeoutNanos != 0) {
+            options.setTimeout_ns(timeoutNanos);
+        }
+        if (maxMessageBytes != 0) {
+            options.setMax_message_bytes(maxMessageBytes);
+        }
         if (partitioner != null) {
             options.set_partitioner(tokens.add(new PartitionTarget(partitioner)));
         }

@@ -58,11 +58,15 @@ public final class CoordinatorVariableOptions {
     dist_ps_variable_options toNative(Uses uses) {
         dist_ps_variable_options options = new dist_ps_variable_options();
         uses.defer(options::delete);
-        options.setMax_staleness(maxStaleness);
+        if (maxStaleness != 0) {
+            options.setMax_staleness(maxStaleness);
+        }
         if (partitions != null) {
             options.set_partitions(partitions, partitions.length);
         }
-        options.setColocate_with(colocateWith);
+        if (colocateWith != null) {
+            options.setColocate_with(colocateWith);
+        }
         return options;
     }
 }

@@ -197,23 +197,51 @@ public final class DatasetOptions {
     dist_dataset_options toNative(Uses uses) {
         dist_dataset_options options = new dist_dataset_options();
         uses.defer(options::delete);
-        options.setDrop_remainder(dropRemainder ? 1 : 0);
-        options.setGlobal_batch_size(globalBatchSize);
-        options.setShuffle(shuffle ? 1 : 0);
-        options.setPrefetch(prefetch);
-        options.setSeed(seed);
-        options.setShard_policy(shardPolicy);
-        options.setNum_workers(numWorkers);
-        options.setWorker_index(workerIndex);
-        options.setWorker_batches(workerBatches ? 1 : 0);
-        options.setShard_hint(shardHint ? 1 : 0);
-        options.setInterleave(interleave);
-        options.setStatic_shapes(staticShapes);
-        options.setReplication_mode(replicationMode);
+        if (dropRemainder) {
+            options.setDrop_remainder(1);
+        }
+        if (globalBatchSize != 0) {
+            options.setGlobal_batch_size(globalBatchSize);
+        }
+        if (shuffle) {
+            options.setShuffle(1);
+        }
+        if (prefetch != 0) {
+            options.setPrefetch(prefetch);
+        }
+        if (seed != 0) {
+            options.setSeed(seed);
+        }
+        if (shardPolicy != 0) {
+            options.setShard_policy(shardPolicy);
+        }
+        if (numWorkers != 0) {
+            options.setNum_workers(numWorkers);
+        }
+        if (workerIndex != 0) {
+            options.setWorker_index(workerIndex);
+        }
+        if (workerBatches) {
+            options.setWorker_batches(1);
+        }
+        if (shardHint) {
+            options.setShard_hint(1);
+        }
+        if (interleave != 0) {
+            options.setInterleave(interleave);
+        }
+        if (staticShapes != 0) {
+            options.setStatic_shapes(staticShapes);
+        }
+        if (replicationMode != 0) {
+            options.setReplication_mode(replicationMode);
+        }
         if (batchSizes != null) {
             options.set_batch_sizes(batchSizes, batchSizes.length);
         }
-        options.setAs_one_process(asOneProcess ? 1 : 0);
+        if (asOneProcess) {
+            options.setAs_one_process(1);
+        }
         return options;
     }
 }

@@ -55,7 +55,9 @@ public final class DevicesOptions {
     dist_devices_options toNative(Uses uses, long cancel) {
         dist_devices_options options = new dist_devices_options();
         uses.defer(options::delete);
-        options.setTimeout_ns(timeoutNanos);
+        if (timeoutNanos != 0) {
+            options.setTimeout_ns(timeoutNanos);
+        }
         OptionParts.results(options, results, uses);
         options.setCancel(cancel);
         return options;

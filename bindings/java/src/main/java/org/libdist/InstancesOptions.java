@@ -121,11 +121,21 @@ public final class InstancesOptions {
     dist_instances_options toNative(Uses uses, long token) {
         dist_instances_options options = new dist_instances_options();
         uses.defer(options::delete);
-        options.setHelper_threads(helperThreads ? 1 : 0);
-        options.setMax_queued(maxQueued);
-        options.setSpin_ns(spinNanos);
-        options.setStuck_ns(stuckNanos);
-        options.setMax_replaced(maxReplaced);
+        if (helperThreads) {
+            options.setHelper_threads(1);
+        }
+        if (maxQueued != 0) {
+            options.setMax_queued(maxQueued);
+        }
+        if (spinNanos != 0) {
+            options.setSpin_ns(spinNanos);
+        }
+        if (stuckNanos != 0) {
+            options.setStuck_ns(stuckNanos);
+        }
+        if (maxReplaced != 0) {
+            options.setMax_replaced(maxReplaced);
+        }
         options.set_functions(token, createState == null ? 0 : 1, warmUp == null ? 0 : 1);
         return options;
     }

@@ -106,13 +106,27 @@ public final class KubernetesOptions {
             options.setHas_index(1);
             options.setIndex(index.getAsInt());
         }
-        options.setNum_workers(numWorkers);
-        options.setFirst_index(firstIndex);
-        options.setPort(port);
-        options.setHost_name(hostName);
-        options.setService(service);
-        options.setName_space(namespace);
-        options.setDomain(domain);
+        if (numWorkers != 0) {
+            options.setNum_workers(numWorkers);
+        }
+        if (firstIndex != 0) {
+            options.setFirst_index(firstIndex);
+        }
+        if (port != 0) {
+            options.setPort(port);
+        }
+        if (hostName != null) {
+            options.setHost_name(hostName);
+        }
+        if (service != null) {
+            options.setService(service);
+        }
+        if (namespace != null) {
+            options.setName_space(namespace);
+        }
+        if (domain != null) {
+            options.setDomain(domain);
+        }
         return options;
     }
 }

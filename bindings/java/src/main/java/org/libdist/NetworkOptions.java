@@ -33,7 +33,9 @@ public final class NetworkOptions {
     dist_network_options toNative(Uses uses) {
         dist_network_options options = new dist_network_options();
         uses.defer(options::delete);
-        options.setCredit_bytes(creditBytes);
+        if (creditBytes != 0) {
+            options.setCredit_bytes(creditBytes);
+        }
         return options;
     }
 }

@@ -69,9 +69,15 @@ public final class Optimizer {
         uses.defer(options::delete);
         options.setKind(fn == null ? DistModuleConstants.DIST_APPLY_SGD
                                    : DistModuleConstants.DIST_APPLY_CALLBACK);
-        options.setLearning_rate(learningRate);
-        options.setMomentum(momentum);
-        options.setClip_norm(clipNorm);
+        if (learningRate != 0) {
+            options.setLearning_rate(learningRate);
+        }
+        if (momentum != 0) {
+            options.setMomentum(momentum);
+        }
+        if (clipNorm != 0) {
+            options.setClip_norm(clipNorm);
+        }
         OptionParts.states(options, states, uses);
         if (fn != null) {
             options.set_function(tokens.add(Targets.apply(fn)));

@@ -57,7 +57,9 @@ public final class PreemptionOptions {
         uses.defer(options::delete);
         options.setPath(path == null ? null : Texts.bytes(path.toString()));
         OptionParts.variables(options, variables, uses);
-        options.setGrace_ns(graceNanos);
+        if (graceNanos != 0) {
+            options.setGrace_ns(graceNanos);
+        }
         return options;
     }
 }

@@ -65,9 +65,15 @@ public final class ReformOptions {
     dist_reform_options toNative(Uses uses) {
         dist_reform_options options = new dist_reform_options();
         uses.defer(options::delete);
-        options.setMin_workers(minWorkers);
-        options.setWindow_ns(windowNanos);
-        options.setTimeout_ns(timeoutNanos);
+        if (minWorkers != 0) {
+            options.setMin_workers(minWorkers);
+        }
+        if (windowNanos != 0) {
+            options.setWindow_ns(windowNanos);
+        }
+        if (timeoutNanos != 0) {
+            options.setTimeout_ns(timeoutNanos);
+        }
         return options;
     }
 }

@@ -94,10 +94,18 @@ public final class RendezvousOptions {
             options.setHas_rank(1);
             options.setRank(rank.getAsInt());
         }
-        options.setSize(size);
-        options.setAddress(address);
-        options.setJob_name(jobName);
-        options.setTimeout_ns(timeoutNanos);
+        if (size != 0) {
+            options.setSize(size);
+        }
+        if (address != null) {
+            options.setAddress(address);
+        }
+        if (jobName != null) {
+            options.setJob_name(jobName);
+        }
+        if (timeoutNanos != 0) {
+            options.setTimeout_ns(timeoutNanos);
+        }
         options.setCancel(cancel);
         return options;
     }

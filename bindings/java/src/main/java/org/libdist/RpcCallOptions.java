@@ -47,7 +47,9 @@ public final class RpcCallOptions {
     dist_rpc_call_options toNative(Uses uses, long cancel) {
         dist_rpc_call_options options = new dist_rpc_call_options();
         uses.defer(options::delete);
-        options.setTimeout_ns(timeoutNanos);
+        if (timeoutNanos != 0) {
+            options.setTimeout_ns(timeoutNanos);
+        }
         options.setCancel(cancel);
         return options;
     }

@@ -34,7 +34,9 @@ public final class RpcClientOptions {
     dist_rpc_client_options toNative(Uses uses) {
         dist_rpc_client_options options = new dist_rpc_client_options();
         uses.defer(options::delete);
-        options.setTimeout_ns(timeoutNanos);
+        if (timeoutNanos != 0) {
+            options.setTimeout_ns(timeoutNanos);
+        }
         return options;
     }
 }

@@ -42,8 +42,12 @@ public final class RpcServerOptions {
     dist_rpc_server_options toNative(Uses uses) {
         dist_rpc_server_options options = new dist_rpc_server_options();
         uses.defer(options::delete);
-        options.setNum_threads(numThreads);
-        options.setMax_queued(maxQueued);
+        if (numThreads != 0) {
+            options.setNum_threads(numThreads);
+        }
+        if (maxQueued != 0) {
+            options.setMax_queued(maxQueued);
+        }
         return options;
     }
 }

@@ -71,13 +71,16 @@ public final class RunOptions {
     dist_run_options toNative(Uses uses, long cancel) {
         dist_run_options options = new dist_run_options();
         uses.defer(options::delete);
-        options.setCancel(cancel);
-        if (quick) {
-            return options;
+        if (timeoutNanos != 0) {
+            options.setTimeout_ns(timeoutNanos);
         }
-        options.setTimeout_ns(timeoutNanos);
-        options.setEnable_dynamic_batch_size(enableDynamicBatchSize);
-        options.setBucketizing_dynamic_shape(bucketizingDynamicShape ? 1 : 0);
+        if (enableDynamicBatchSize != 0) {
+            options.setEnable_dynamic_batch_size(enableDynamicBatchSize);
+        }
+        if (bucketizingDynamicShape) {
+            options.setBucketizing_dynamic_shape(1);
+        }
+        options.setCancel(cancel);
         return options;
     }
 }

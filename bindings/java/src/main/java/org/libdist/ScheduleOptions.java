@@ -44,7 +44,9 @@ public final class ScheduleOptions {
     dist_schedule_options toNative(Uses uses, long cancel) {
         dist_schedule_options options = new dist_schedule_options();
         uses.defer(options::delete);
-        options.setTimeout_ns(timeoutNanos);
+        if (timeoutNanos != 0) {
+            options.setTimeout_ns(timeoutNanos);
+        }
         options.setCancel(cancel);
         return options;
     }

@@ -73,10 +73,18 @@ public final class ServerOptions {
     dist_server_options toNative(Uses uses) {
         dist_server_options options = new dist_server_options();
         uses.defer(options::delete);
-        options.setNum_threads(numThreads);
-        options.setBind_address(bindAddress);
-        options.setStart_timeout_ns(startTimeoutNanos);
-        options.setMax_message_bytes(maxMessageBytes);
+        if (numThreads != 0) {
+            options.setNum_threads(numThreads);
+        }
+        if (bindAddress != null) {
+            options.setBind_address(bindAddress);
+        }
+        if (startTimeoutNanos != 0) {
+            options.setStart_timeout_ns(startTimeoutNanos);
+        }
+        if (maxMessageBytes != 0) {
+            options.setMax_message_bytes(maxMessageBytes);
+        }
         return options;
     }
 }

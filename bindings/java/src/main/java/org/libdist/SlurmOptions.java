@@ -114,13 +114,27 @@ public final class SlurmOptions {
             options.setHas_rank(1);
             options.setRank(rank.getAsInt());
         }
-        options.setNum_tasks(numTasks);
-        options.setHost_list(hostList);
-        options.setTasks_per_node(tasksPerNode);
-        options.setTasks_on_each_host(tasksOnEachHost);
-        options.setPort_base(portBase);
-        options.setGpus_per_host(gpusPerHost);
-        options.setGpus_per_task(gpusPerTask);
+        if (numTasks != 0) {
+            options.setNum_tasks(numTasks);
+        }
+        if (hostList != null) {
+            options.setHost_list(hostList);
+        }
+        if (tasksPerNode != null) {
+            options.setTasks_per_node(tasksPerNode);
+        }
+        if (tasksOnEachHost != 0) {
+            options.setTasks_on_each_host(tasksOnEachHost);
+        }
+        if (portBase != 0) {
+            options.setPort_base(portBase);
+        }
+        if (gpusPerHost != 0) {
+            options.setGpus_per_host(gpusPerHost);
+        }
+        if (gpusPerTask != 0) {
+            options.setGpus_per_task(gpusPerTask);
+        }
         OptionParts.jobs(options, jobs, uses);
         return options;
     }

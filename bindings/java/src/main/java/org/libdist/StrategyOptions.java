@@ -370,46 +370,88 @@ public final class StrategyOptions {
     dist_strategy_options toNative(Uses uses, Tokens tokens) {
         dist_strategy_options options = new dist_strategy_options();
         uses.defer(options::delete);
-        options.setKind(kind);
-        options.setNum_replicas(numReplicas);
-        options.setThreads(threads);
-        options.setNumerics(numerics);
-        options.setTimeout_ns(timeoutNanos);
-        options.setAsync_bytes(asyncBytes);
+        if (kind != 0) {
+            options.setKind(kind);
+        }
+        if (numReplicas != 0) {
+            options.setNum_replicas(numReplicas);
+        }
+        if (threads != 0) {
+            options.setThreads(threads);
+        }
+        if (numerics != 0) {
+            options.setNumerics(numerics);
+        }
+        if (timeoutNanos != 0) {
+            options.setTimeout_ns(timeoutNanos);
+        }
+        if (asyncBytes != 0) {
+            options.setAsync_bytes(asyncBytes);
+        }
         if (devices != null) {
             options.set_devices(devices, devices.length);
         }
-        options.setParameter_device(parameterDevice);
+        if (parameterDevice != null) {
+            options.setParameter_device(parameterDevice);
+        }
         if (communication != null) {
             options.setCommunication(communication.toNative(uses));
         }
-        options.setCross_device(uses.ofNullable(crossDevice));
+        if (crossDevice != null) {
+            options.setCross_device(uses.of(crossDevice));
+        }
         OptionParts.functions(options, functions, tokens);
-        options.setPlacement(placement);
+        if (placement != 0) {
+            options.setPlacement(placement);
+        }
         if (cpus != null) {
             options.set_cpus(cpus, cpus.length);
         }
-        options.setStack_size_bytes(stackSizeBytes);
-        options.setBudget(uses.ofNullable(budget));
-        options.setMove_host_threads(moveHostThreads ? 1 : 0);
-        options.setHelper_threads(helperThreads ? 1 : 0);
+        if (stackSizeBytes != 0) {
+            options.setStack_size_bytes(stackSizeBytes);
+        }
+        if (budget != null) {
+            options.setBudget(uses.of(budget));
+        }
+        if (moveHostThreads) {
+            options.setMove_host_threads(1);
+        }
+        if (helperThreads) {
+            options.setHelper_threads(1);
+        }
         if (log != null) {
             options.set_log(tokens.add(Targets.log(log)));
         }
         OptionParts.executor(options, loopExecutor, tokens);
-        options.setRecorded_events(recordedEvents);
+        if (recordedEvents != 0) {
+            options.setRecorded_events(recordedEvents);
+        }
         options.setLate_destroys(1); // cleaners destroy objects at any time
-        options.setUse_spmd_partitioning(useSpmdPartitioning ? 1 : 0);
-        options.setDevice_assignment(uses.ofNullable(deviceAssignment));
+        if (useSpmdPartitioning) {
+            options.setUse_spmd_partitioning(1);
+        }
+        if (deviceAssignment != null) {
+            options.setDevice_assignment(uses.of(deviceAssignment));
+        }
         OptionParts.axes(options, axes);
-        options.setTransport(transport);
-        options.setCluster_resolver(uses.ofNullable(clusterResolver));
-        options.setNetwork(uses.ofNullable(network));
+        if (transport != 0) {
+            options.setTransport(transport);
+        }
+        if (clusterResolver != null) {
+            options.setCluster_resolver(uses.of(clusterResolver));
+        }
+        if (network != null) {
+            options.setNetwork(uses.of(network));
+        }
         if (replicasOfWorkers != null) {
             options.set_replicas_of_workers(replicasOfWorkers, replicasOfWorkers.length);
         }
-        options.setStaging_bytes(stagingBytes);
-        options.setReform(reform);
+        if (stagingBytes != 0) {
+            options.setStaging_bytes(stagingBytes);
+        }
+        if (reform != 0) {
+            options.setReform(reform);
+        }
         return options;
     }
 }

@@ -46,8 +46,12 @@ public final class UpdateOptions {
     dist_update_options toNative(Uses uses) {
         dist_update_options options = new dist_update_options();
         uses.defer(options::delete);
-        options.setUngrouped(ungrouped ? 1 : 0);
-        options.setParallel(parallel ? 1 : 0);
+        if (ungrouped) {
+            options.setUngrouped(1);
+        }
+        if (parallel) {
+            options.setParallel(1);
+        }
         return options;
     }
 }

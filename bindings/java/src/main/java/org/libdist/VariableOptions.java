@@ -49,9 +49,15 @@ public final class VariableOptions {
     dist_variable_options toNative(Uses uses, long initial) {
         dist_variable_options options = new dist_variable_options();
         uses.defer(options::delete);
-        options.setAggregation(aggregation);
-        options.setName(name);
-        options.setSynchronization(synchronization);
+        if (aggregation != 0) {
+            options.setAggregation(aggregation);
+        }
+        if (name != null) {
+            options.setName(name);
+        }
+        if (synchronization != 0) {
+            options.setSynchronization(synchronization);
+        }
         if (initial != 0) {
             options.set_initial(initial);
         }
