@@ -21,10 +21,14 @@ void system_free(void* memory, std::size_t, std::size_t, void*) { std::free(memo
 
 // An allocator that throws has no memory.
 void* call_alloc(const dist_allocator& allocator, std::size_t bytes, std::size_t align) noexcept {
-  if (allocator.alloc == system_alloc) return system_alloc(bytes, align, nullptr);
-  const HostCall inside("an allocator", HostCall::Refuses::kCalls);
   void* memory = nullptr;
-  (void)survived([&] { memory = allocator.alloc(bytes, align, allocator.user_data); });
+  if (allocator.alloc == system_alloc) {
+    memory = system_alloc(bytes, align, nullptr);
+  } else {
+    const HostCall inside("an allocator", HostCall::Refuses::kCalls);
+    (void)survived([&] { memory = allocator.alloc(bytes, align, allocator.user_data); });
+  }
+  if (memory == nullptr) block_refused(bytes);
   return memory;
 }
 

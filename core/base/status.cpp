@@ -5,6 +5,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "core/base/collective_traits.hpp"
 #include "core/base/text.hpp"
@@ -231,8 +232,15 @@ Status failed_precondition(const char* format, ...) noexcept {
   return status;
 }
 
+// The size of the block that the allocator refused to this thread; 0: none since the last report.
+static constinit thread_local std::size_t refused_bytes = 0;
+
+void block_refused(std::size_t bytes) noexcept { refused_bytes = bytes; }
+
 Status out_of_memory() noexcept {
-  return fail(DIST_RESOURCE_EXHAUSTED, "out of memory: the allocator returned no block");
+  const std::size_t bytes = std::exchange(refused_bytes, 0);
+  if (bytes == 0) return fail(DIST_RESOURCE_EXHAUSTED, "out of memory");
+  return fail(DIST_RESOURCE_EXHAUSTED, "out of memory: the allocator has no block of %zu bytes", bytes);
 }
 
 // @every status

@@ -114,7 +114,9 @@ dist_status named_failure(dist_status code, const char* function) noexcept;
 // Shorthands for the most common failures.
 [[gnu::format(printf, 1, 2)]] Status invalid_argument(const char* format, ...) noexcept;
 [[gnu::format(printf, 1, 2)]] Status failed_precondition(const char* format, ...) noexcept;
+// The message has the size of the block that the allocator refused to this thread, if there is one.
 Status out_of_memory() noexcept;
+void block_refused(std::size_t bytes) noexcept;
 
 // "INVALID_ARGUMENT"; NULL for an unknown code.
 const char* known_status_name(dist_status code) noexcept;

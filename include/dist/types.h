@@ -346,6 +346,10 @@ typedef struct dist_tensor {
 /**
  * The host's memory allocator. `alloc` returns NULL if no memory is available; `align_bytes` is a power of two. Both
  * functions are called from any thread, also concurrently, and must not call libdist.
+ *
+ * To limit the memory of a strategy, return NULL when it would exceed the limit: the call that needs the memory then
+ * fails with RESOURCE_EXHAUSTED, and the strategy stays usable. Only the stacks of threads, and the memory that oneTBB,
+ * gRPC and the C library use for themselves, are allocated elsewhere.
  */
 typedef struct dist_allocator {
   void *(*alloc)(size_t size_bytes, size_t align_bytes, void *user_data);

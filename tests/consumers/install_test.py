@@ -5,11 +5,13 @@
 The prefix is moved after the installation, because nothing may depend on its original location.
 
 usage: install_test.py (shared|static|cmake|uninstalled|subproject) MESON BUILD_DIR, with the compilers in CC and CXX
+       install_test.py "core only" MESON BUILD_DIR TEST_FOOTPRINT
        install_test.py "link module" MESON BUILD_DIR TRANSPORT_TESTS LINK_TESTS PROCESS_TESTS FAULTS
 """
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -173,6 +175,30 @@ def subproject(scratch: Path, meson: str, whole: bool) -> None:
         run(meson, "test", "-C", build, "--print-errorlogs", **environment)
 
 
+# The limits of a libdist with oneTBB alone, about a tenth above the values that examples/guide/platforms.md states.
+CORE_ONLY = {"file": 5_250_000, "libdist.memory": 5_250_000, "libdist.relocations": 1_900, "libdist.constructors": 1,
+             "used.private_kib - before.private_kib": 2048}
+CORE_ONLY_NEEDS = {"libtbb.so.12", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6", "ld-linux-x86-64.so.2"}
+
+
+def core_only(scratch: Path, meson: str, footprint: str) -> None:
+    """The smallest libdist, which an embedder builds: it needs oneTBB alone, and is as small as its page says."""
+    off = [f"-D{name}=disabled" for name in ("numa", "isal", "grpc", "gloo", "tests", "examples", "go", "java", "python", "bench")]
+    build = scratch / "core-only"
+    run(meson, "setup", "--buildtype=release", *off, build, ROOT, CCACHE_BASEDIR=str(scratch))
+    run(meson, "compile", "-C", build, "libdist:shared_library", CCACHE_BASEDIR=str(scratch))
+    library = next((build / "capi").glob("libdist.so.1"))
+    needs = set(re.findall(r"\(NEEDED\).*\[(.*)\]", needed(library)))
+    assert needs <= CORE_ONLY_NEEDS, f"more is needed than oneTBB: {needs - CORE_ONLY_NEEDS}"
+    run("strip", "-o", scratch / "stripped", library)
+    found = {"file": (scratch / "stripped").stat().st_size}
+    for name, number in re.findall(r"^# (.*): (\d+)$", run(footprint, LD_LIBRARY_PATH=str(library.parent)), re.M):
+        found[name] = int(number)
+    for name, limit in CORE_ONLY.items():
+        print(f"# {name}: {found[name]} of at most {limit}")
+        assert found[name] <= limit, f"{name} is {found[name]}, and the limit is {limit}"
+
+
 def main(kind: str, meson: str, build: str, *programs: str) -> int:
     if kind == "cmake" and not shutil.which("cmake"):
         print("skipped: cmake is not installed")
@@ -183,6 +209,8 @@ def main(kind: str, meson: str, build: str, *programs: str) -> int:
             uninstalled(scratch, Path(build))
         elif kind == "link module":
             link_module(scratch, install(meson, Path(build), scratch), *programs)
+        elif kind == "core only":
+            core_only(scratch, meson, *programs)
         elif kind.startswith("subproject"):
             subproject(scratch, meson, whole=kind == "subproject")
         else:

@@ -89,6 +89,61 @@ static void options_out_of_range(void **state) {
   assert_ptr_equal(strategy, untouched);
 }
 
+/* An allocator with a limit. */
+typedef struct pool {
+  _Atomic size_t used;
+  size_t most;
+} pool;
+
+static void *take(size_t size_bytes, size_t align_bytes, void *user_data) {
+  pool *of = user_data;
+  void *memory = NULL;
+  if (of->used + size_bytes > of->most) return NULL;
+  if (posix_memalign(&memory, align_bytes < sizeof(void *) ? sizeof(void *) : align_bytes, size_bytes) != 0)
+    return NULL;
+  of->used += size_bytes;
+  return memory;
+}
+
+static void give(void *memory, size_t size_bytes, size_t align_bytes, void *user_data) {
+  (void)align_bytes;
+  ((pool *)user_data)->used -= size_bytes;
+  free(memory);
+}
+
+static dist_status nothing(dist_replica *replica, void *user_data) {
+  (void)replica, (void)user_data;
+  return DIST_OK;
+}
+
+static void an_allocator_limits_the_memory(void **state) {
+  (void)state;
+  enum { COUNT = 1 << 20 };
+  pool of = {0, 2 * 1024 * 1024};
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  host.allocator = (dist_allocator){take, give, &of};
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.num_replicas = 2;
+  options.host = &host;
+  dist_strategy *strategy = NULL;
+  assert_ok(dist_strategy_create(&options, &strategy));
+
+  float *numbers = calloc(COUNT, sizeof *numbers);
+  const int64_t shape[] = {COUNT};
+  const dist_tensor initial = {numbers, DIST_F32, 1, shape, NULL};
+  dist_variable *variable = NULL;
+  assert_fails(dist_variable_create(strategy, &initial, NULL, &variable), DIST_RESOURCE_EXHAUSTED,
+               "the allocator has no block of 8388608 bytes");
+  assert_null(variable);
+  assert_ok(dist_run(strategy, nothing, NULL, NULL));
+  of.most = 32 * 1024 * 1024;
+  assert_ok(dist_variable_create(strategy, &initial, NULL, &variable));
+  dist_variable_destroy(variable);
+  free(numbers);
+  assert_ok(dist_strategy_destroy(strategy));
+  assert_int_equal(of.used, 0);
+}
+
 static int64_t standing_clock(void *user_data) {
   (void)user_data;
   return 1;
@@ -297,6 +352,7 @@ static void stacks(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(an_allocator_limits_the_memory),
       cmocka_unit_test(stacks),
       cmocka_unit_test(every_kind),
       cmocka_unit_test(nothing_is_given),
