@@ -38,6 +38,6 @@ final class SharedCoordinator {
     }
 
     boolean isPartitioning() {
-        return tokens.of(PartitionTarget.class).stream().anyMatch(PartitionTarget::runs);
+        return tokens.isPartitioning();
     }
 }

@@ -5,41 +5,44 @@ package org.libdist;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The functions of the program that native options refer to, registered until {@link #end}. */
+/**
+ * The functions of the program that native options refer to, registered until {@link #end}. Each collective with
+ * options has one, so nothing is allocated, and no native code is loaded, until there is a function.
+ */
 final class Tokens {
     private record Entry(long token, Target target) {}
 
-    private List<Entry> entries = List.of();
+    private List<Entry> entries; // null: none
 
     /** Registers a function and returns its token. */
     long add(Target target) {
-        if (entries.isEmpty()) {
+        if (entries == null) {
             entries = new ArrayList<>(1);
         }
-        entries.add(new Entry(Upcalls.register(target), target));
-        return entries.get(entries.size() - 1).token;
+        long token = Upcalls.register(target);
+        entries.add(new Entry(token, target));
+        return token;
     }
 
     boolean isEmpty() {
-        return entries.isEmpty();
+        return entries == null;
     }
 
-    /** Returns the functions of a class. */
-    <T extends Target> List<T> of(Class<T> type) {
-        return entries.stream().map(Entry::target).filter(type::isInstance).map(type::cast).toList();
-    }
-
-    /** Unregisters the functions. Without functions, it does not load native code. */
+    /** Unregisters the functions. */
     void end() {
-        entries.forEach(entry -> Upcalls.unregister(entry.token));
+        if (entries != null) {
+            entries.forEach(entry -> Upcalls.unregister(entry.token));
+        }
     }
 
     /** Returns what a function threw that the report describes; otherwise the report. */
     Throwable cause(DistException report) {
-        for (Entry entry : entries) {
-            Throwable cause = entry.target.cause(report);
-            if (cause != report) {
-                return cause;
+        if (entries != null) {
+            for (Entry entry : entries) {
+                Throwable cause = entry.target.cause(report);
+                if (cause != report) {
+                    return cause;
+                }
             }
         }
         return report;
@@ -47,6 +50,14 @@ final class Tokens {
 
     /** Throws what a function threw that returns no status to libdist. */
     void check() {
-        entries.forEach(entry -> entry.target.check());
+        if (entries != null) {
+            entries.forEach(entry -> entry.target.check());
+        }
+    }
+
+    /** Returns whether a partitioner is running. */
+    boolean isPartitioning() {
+        return entries != null
+                && entries.stream().anyMatch(entry -> entry.target instanceof PartitionTarget target && target.runs());
     }
 }
