@@ -347,7 +347,7 @@ bool Call::check_dense(Signature& signature) noexcept {
   for (std::size_t t = 0; t < n; ++t) {
     const dist_tensor& a = in[t];
     const dist_tensor& b = out[t];
-    if (a.dtype != dtype) [[unlikely]] {
+    if (in_size == 0 || a.dtype != dtype) [[unlikely]] {
       in_size = dtype_size(a.dtype);
       if (in_size == 0 || (reduces() && !check_op_of(t).ok())) return false;
       dtype = a.dtype;

@@ -264,6 +264,8 @@ static void wrong_arguments(void **state) {
   refused(DIST_REDUCE_SUM, vector_of(data, DIST_BOOL, &four), vector_of(data, DIST_BOOL, &four), "bool");
   bad.dtype = 99;
   refused(DIST_REDUCE_SUM, bad, bad, "99 is not a dtype");
+  bad.dtype = 0;
+  refused(DIST_REDUCE_SUM, bad, bad, "0 is not a dtype");
   refused(DIST_REDUCE_SUM, good, vector_of(wide, DIST_F64, &four), "out must be f32");
   refused(DIST_REDUCE_SUM, good, vector_of(data + 8, DIST_F32, &five), "shapes must be equal");
   refused(DIST_REDUCE_SUM, good, (dist_tensor){data + 8, DIST_F32, 2, two_two, NULL}, "shapes must be equal");

@@ -134,6 +134,8 @@ static void wrong_for_every_collective(void **state) {
     refused(&bad, "out is NULL");
     bad = good, bad.dtype = 77;
     refused(&bad, "in: 77 is not a dtype");
+    bad = good, bad.dtype = bad.out_dtype = 0; /* not set */
+    refused(&bad, "0 is not a dtype");
     bad = good, bad.out_dtype = 77;
     refused(&bad, "out: 77 is not a dtype");
     bad = good, bad.out_dtype = DIST_F64;
