@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that the programs of "Get started" print in every language what its pages show.
+"""Tests that the programs of the guide print in every language what its pages show.
 
 usage: test_guide.py MODULES LAUNCH HELLO SERVE WORKER
 
 MODULES is the folder with the modules of libdist, and LAUNCH is dist-launch. Each of the others is a command line, as one text.
+
+The other pages show the output of a program in the block after the comment <!-- output NAME -->. If a page includes
+NAME.c, NAME.cpp, name.go, Name.java or name.py, it must be that program's output. The test runs those programs that are
+in the language of HELLO, with the same command line.
 """
 
 import os
@@ -15,11 +19,12 @@ import sys
 from pathlib import Path
 
 GUIDE = Path(__file__).resolve().parents[2] / "examples" / "guide"
+BLOCK = r"```text\n(.*?)```"
 
 
 def shown(page):
-    """The lines of output that a page shows."""
-    return sorted(re.search(r"```text\n(.*?)```", (GUIDE / page).read_text(encoding="utf-8"), re.DOTALL)[1].splitlines())
+    """The lines of output that a page of "Get started" shows."""
+    return sorted(re.search(BLOCK, (GUIDE / page).read_text(encoding="utf-8"), re.DOTALL)[1].splitlines())
 
 
 def printed(command, modules):
@@ -28,16 +33,40 @@ def printed(command, modules):
     return sorted(done.stdout.splitlines())
 
 
+def source_of(name, hello):
+    """The file of a program in the language of the program hello."""
+    if hello.endswith(".java"):
+        return name.title().replace("_", "") + ".java"
+    suffix = Path(hello).suffix or (".cpp" if hello.endswith("_cpp") else ".c")
+    return name + suffix
+
+
+def programs(hello):
+    """Yields the pages, the programs that they show in one language, and the output that they show."""
+    *start, path = shlex.split(hello)
+    for page in sorted(GUIDE.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        for name in dict.fromkeys(re.findall(r"<!-- output (\w+) -->", text)):
+            source = source_of(name, path)
+            if f"({source})" in text:
+                file = name + "_cpp" if path.endswith("_cpp") else name if source.endswith(".c") else source
+                blocks = re.findall(rf"<!-- output {name} -->\n+{BLOCK}", text, re.DOTALL)
+                lines = "".join(blocks).splitlines()
+                yield page.name, [*start, str(Path(path).with_name(file))], sorted(lines)
+
+
 def main(modules, launch, hello, serve, worker):
-    commands = {
-        "first-program.md": shlex.split(hello),
-        "serve.md": shlex.split(serve),
-        "two-processes.md": [launch, "-n", "2", "--replicas", "2", "--", *shlex.split(worker)],
-    }
+    checks = [
+        ("first-program.md", shlex.split(hello), shown("first-program.md")),
+        ("serve.md", shlex.split(serve), shown("serve.md")),
+        ("two-processes.md", [launch, "-n", "2", "--replicas", "2", "--", *shlex.split(worker)], shown("two-processes.md")),
+        *programs(hello),
+    ]
     faults = 0
-    for page, command in commands.items():
-        lines, wanted = printed(command, modules), shown(page)
-        if lines != wanted:
+    for page, command, wanted in checks:
+        lines = printed(command, modules)
+        print("#", page, " ".join(command))
+        if lines != wanted or not wanted:
             faults += 1
             print(page, "shows", *wanted, f"but {' '.join(command)} prints", *lines, sep="\n  ")
     return 1 if faults else 0

@@ -5,10 +5,11 @@
     collect.py OUTPUT       writes the pages for Sphinx, and external-links.txt, into OUTPUT
     collect.py --check      only reports mistakes
 
-The pages are plain Markdown. Two comments have a meaning here, and are invisible elsewhere:
+The pages are plain Markdown. These comments have a meaning here, and are invisible elsewhere:
 
     <!-- tabs -->           until <!-- /tabs -->, each line such as **Go** begins a tab
     <!-- code -->           the link in the next line is replaced by the contents of the file
+    <!-- code NAME -->      the same for the lines between the comments "section NAME" and "end of NAME" in the file
 
 A link to a page leads to that page of the site, one to a C header to its reference, and one to another file of the tree
 to a copy of it. The name of a C function in code, such as `dist_run()`, links to its reference.
@@ -18,6 +19,7 @@ import argparse
 import re
 import shutil
 import sys
+import textwrap
 from pathlib import Path, PurePosixPath
 
 import c_reference
@@ -29,6 +31,8 @@ CODE_SPAN = re.compile(r"(`+)(?!`)(?:(?!\n\n).)*?(?<!`)\1(?!`)", re.DOTALL)
 LINK = re.compile(r"(!?)(\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)\)")
 DEFINITION = re.compile(r"^(\[[^\]]+\]: +)(\S+)$", re.MULTILINE)
 FUNCTION = re.compile(r"`dist_\w+\(\)`")
+CODE = re.compile(r"<!-- code(?: ([\w-]+))? -->")
+MARK = re.compile(r"\W*(section|end of) ([\w-]+)\W*")
 INCLUDED = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)\s*")
 TAB = re.compile(r"\*\*([^*]+)\*\*\s*")
 IMAGES = {".svg", ".png"}
@@ -130,24 +134,38 @@ class Site:
 
     # ---- Pages ----
 
-    def code(self, path, number, line):
-        """The contents of the file that a line links to."""
+    def section(self, path, number, name, lines):
+        """The lines of a section, without their common indentation."""
+        marks = {match[1]: i for i, line in enumerate(lines) if (match := MARK.fullmatch(line)) and match[2] == name}
+        if len(marks) != 2 or marks["section"] >= marks["end of"]:
+            self.fault(path, number, f'the file needs the comments "section {name}" and "end of {name}"')
+            return []
+        return textwrap.dedent("\n".join(lines[marks["section"] + 1 : marks["end of"]])).strip("\n").split("\n")
+
+    def code(self, path, number, line, name):
+        """The contents of the file that a line links to, or those of one of its sections."""
         match = INCLUDED.fullmatch(line)
         file = (ROOT / path).parent / match[1] if match else None
         if file is None or not file.is_file():
             self.fault(path, number, "<!-- code --> needs a link to a file in the next line")
             return []
         text = file.read_text(encoding="utf-8").rstrip("\n").split("\n")
-        shown = text[1:] if "SPDX-License-Identifier" in text[0] else text
-        while shown[0] in ("", "//", " *"):
+        caption = file.name
+        if name:
+            text = self.section(path, number, name, text)
+            caption = f"[{file.name}]({self.target(path, number, match[1], False)})"
+        shown = [line for line in text if not MARK.fullmatch(line)]
+        if shown and "SPDX-License-Identifier" in shown[0]:
             shown = shown[1:]
-        if shown[0].startswith(" * "):  # the license was the first line of a longer comment
+        while shown and shown[0] in ("", "//", " *"):
+            shown = shown[1:]
+        if shown and shown[0].startswith(" * "):  # the license was the first line of a longer comment
             shown = ["/*" + shown[0][2:], *shown[1:]]
-        return [f"````````{{code-block}} {LANGUAGES[file.suffix]}", f":caption: {file.name}", "", *shown, "````````"]
+        return [f"````````{{code-block}} {LANGUAGES[file.suffix]}", f":caption: {caption}", "", *shown, "````````"]
 
     def page(self, path):
         """The page as MyST reads it."""
-        out, plain, fence, tabs, tab, include = [], [], None, False, False, False
+        out, plain, fence, tabs, tab, include = [], [], None, False, False, None
         for number, line in enumerate([*read(path).split("\n"), None], 1):
             if plain and (line is None or FENCE.match(line) or line.startswith("<!--")):
                 out.append(self.links(path, number - 1, "\n".join(plain)))
@@ -160,10 +178,10 @@ class Site:
             elif fence is not None:
                 out.append(line)
             elif include:
-                out += self.code(path, number, line)
-                include = False
-            elif line == "<!-- code -->":
-                include = True
+                out += self.code(path, number, line, include[1])
+                include = None
+            elif match := CODE.fullmatch(line):
+                include = match
             elif line == "<!-- tabs -->":
                 out.append("::::::{tab-set}\n:sync-group: language")
                 tabs, tab = True, False
