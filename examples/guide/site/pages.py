@@ -22,6 +22,8 @@ NAVIGATION = (
         (
             "examples/guide/README.md",
             "examples/guide/concepts.md",
+            "examples/guide/training.md",
+            "examples/guide/variables.md",
             "examples/guide/errors.md",
             "examples/guide/building.md",
             "examples/guide/processes.md",
