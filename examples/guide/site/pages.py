@@ -24,6 +24,7 @@ NAVIGATION = (
             "examples/guide/concepts.md",
             "examples/guide/training.md",
             "examples/guide/variables.md",
+            "examples/guide/input.md",
             "examples/guide/errors.md",
             "examples/guide/building.md",
             "examples/guide/processes.md",
