@@ -25,6 +25,7 @@ NAVIGATION = (
             "examples/guide/training.md",
             "examples/guide/variables.md",
             "examples/guide/input.md",
+            "examples/guide/collectives.md",
             "examples/guide/errors.md",
             "examples/guide/building.md",
             "examples/guide/processes.md",
