@@ -26,6 +26,7 @@ NAVIGATION = (
             "examples/guide/variables.md",
             "examples/guide/input.md",
             "examples/guide/collectives.md",
+            "examples/guide/numerics.md",
             "examples/guide/errors.md",
             "examples/guide/building.md",
             "examples/guide/processes.md",
