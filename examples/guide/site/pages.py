@@ -27,6 +27,7 @@ NAVIGATION = (
             "examples/guide/input.md",
             "examples/guide/collectives.md",
             "examples/guide/numerics.md",
+            "examples/guide/deadlines.md",
             "examples/guide/errors.md",
             "examples/guide/building.md",
             "examples/guide/processes.md",
