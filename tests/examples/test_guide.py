@@ -11,11 +11,13 @@ NAME.c, NAME.cpp, name.go, Name.java or name.py, it must be that program's outpu
 in the language of HELLO, with the same command line.
 """
 
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 GUIDE = Path(__file__).resolve().parents[2] / "examples" / "guide"
@@ -28,8 +30,16 @@ def shown(page):
 
 
 def printed(command, modules):
+    """The lines that a program prints. If it writes a trace to the file that it gets as an argument, that must be JSON."""
     environment = {**os.environ, "DIST_MODULE_FOLDER": modules}
-    done = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True, timeout=240)
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder) / "trace.json"
+        done = subprocess.run([*command, str(trace)], env=environment, capture_output=True, text=True, timeout=240)
+        if done.returncode != 0:
+            print(done.stderr)
+            done.check_returncode()
+        if trace.exists() and not json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]:
+            raise ValueError(f"{command} wrote an empty trace")
     return sorted(done.stdout.splitlines())
 
 

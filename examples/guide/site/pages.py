@@ -28,6 +28,7 @@ NAVIGATION = (
             "examples/guide/collectives.md",
             "examples/guide/numerics.md",
             "examples/guide/deadlines.md",
+            "examples/guide/observing.md",
             "examples/guide/errors.md",
             "examples/guide/building.md",
             "examples/guide/processes.md",
