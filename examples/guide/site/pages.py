@@ -29,6 +29,7 @@ NAVIGATION = (
             "examples/guide/numerics.md",
             "examples/guide/deadlines.md",
             "examples/guide/observing.md",
+            "examples/guide/embedding.md",
             "examples/guide/errors.md",
             "examples/guide/building.md",
             "examples/guide/processes.md",
