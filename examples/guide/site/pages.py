@@ -30,6 +30,7 @@ NAVIGATION = (
             "examples/guide/deadlines.md",
             "examples/guide/observing.md",
             "examples/guide/embedding.md",
+            "examples/guide/logical-devices.md",
             "examples/guide/errors.md",
             "examples/guide/building.md",
             "examples/guide/processes.md",
