@@ -12,7 +12,7 @@ import org.libdist.Strategy;
 public final class Deadlines {
     private static final Duration LIMIT = Duration.ofMillis(50);
 
-    /** A long computation. check() throws when the run has failed, is cancelled, or is over its limit. */
+    /** A long computation. check() throws when the run fails, is cancelled, or reaches its deadline. */
     private static void compute(Replica replica) {
         while (true) {
             replica.check(); // ... and compute a little

@@ -17,8 +17,8 @@ import org.libdist.Topology;
 import org.libdist.Value;
 
 /**
- * devices.c in Java: one replica with 2 x 2 logical devices. A matrix is split over them, and each row of devices adds up
- * its tiles.
+ * devices.c in Java: one replica with 2 x 2 logical devices. A matrix is split over them, and each row of devices adds
+ * up its tiles.
  */
 public final class Devices {
     private static final int[] LINE = {4, 1, 1, 1};

@@ -9,7 +9,7 @@
 
 enum { MILLISECOND = 1000000 };
 
-/* A long computation. It stops when its run has failed, is cancelled, or is over its limit. */
+/* A long computation. It stops when its run fails, is cancelled, or reaches its deadline. */
 static dist_status compute(dist_replica *replica) {
   dist_status status = DIST_OK;
   while (status == DIST_OK) status = dist_replica_check(replica); /* ... and compute a little */

@@ -8,7 +8,7 @@
 
 constexpr int64_t kMillisecond = 1000000;
 
-// A long computation. check() throws when the run has failed, is cancelled, or is over its limit.
+// A long computation. check() throws when the run fails, is cancelled, or reaches its deadline.
 void compute(dist::replica replica) {
   for (;;) replica.check();  // ... and compute a little
 }

@@ -5,7 +5,7 @@ import libdist
 
 
 def compute(replica):
-    """A long computation. check() raises when the run has failed, is cancelled, or is over its limit."""
+    """A long computation. check() raises when the run fails, is cancelled, or reaches its deadline."""
     while True:
         replica.check()  # ... and compute a little
 

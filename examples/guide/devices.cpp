@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// devices.c in C++: one replica with 2 x 2 logical devices. A matrix is split over them, and each row of devices adds up
-// its tiles.
+// devices.c in C++: one replica with 2 x 2 logical devices. A matrix is split over them, and each row of devices adds
+// up its tiles.
 //
 //     c++ -std=c++17 devices.cpp $(pkg-config --cflags --libs dist) -o devices && ./devices
 #include <cstdio>

@@ -14,12 +14,14 @@ import (
 
 // makeStrategy assigns four devices in a line to one replica; NewHostTopology would return the CPUs of this machine.
 func makeStrategy() (*dist.Strategy, error) {
-	topology, err := dist.NewTopology([]int{4, 1, 1, 1}, [][][]int{{{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}})
+	line := []int{4, 1, 1, 1}
+	positions := [][]int{{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}
+	topology, err := dist.NewTopology(line, [][][]int{positions})
 	if err != nil {
 		return nil, err
 	}
 	defer topology.Close()
-	assignment, err := topology.NewDeviceAssignment(1, &dist.AssignmentOptions{ComputationShape: []int{4, 1, 1, 1}})
+	assignment, err := topology.NewDeviceAssignment(1, &dist.AssignmentOptions{ComputationShape: line})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""devices.c in Python: one replica with 2 x 2 logical devices. A matrix is split over them, and each row of devices adds
-up its tiles."""
+"""devices.c in Python: one replica with 2 x 2 logical devices. A matrix is split over them, and each row of devices
+adds up its tiles."""
 
 import numpy as np
 

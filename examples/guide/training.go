@@ -51,7 +51,7 @@ func (m *model) trainStep(r *dist.Replica, args, _ *dist.Value) (*dist.Value, er
 	return nil, r.UpdateMetric(m.loss, dist.Of(losses), nil, nil)
 }
 
-func (m *model) trainEpoch(ctx context.Context, strategy *dist.Strategy, dataset *dist.Dataset) (loss float64, err error) {
+func (m *model) trainEpoch(ctx context.Context, strategy *dist.Strategy, dataset *dist.Dataset) (float64, error) {
 	for batch, err := range dataset.Batches() {
 		if err != nil {
 			return 0, err
@@ -60,7 +60,7 @@ func (m *model) trainEpoch(ctx context.Context, strategy *dist.Strategy, dataset
 			return 0, err
 		}
 	}
-	loss, err = m.loss.Result() // over all rows of all replicas
+	loss, err := m.loss.Result() // over all rows of all replicas
 	if err != nil {
 		return 0, err
 	}

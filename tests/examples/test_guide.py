@@ -6,9 +6,9 @@ usage: test_guide.py MODULES LAUNCH HELLO SERVE WORKER
 
 MODULES is the folder with the modules of libdist, and LAUNCH is dist-launch. Each of the others is a command line, as one text.
 
-The other pages show the output of a program in the block after the comment <!-- output NAME -->. If a page includes
-NAME.c, NAME.cpp, name.go, Name.java or name.py, it must be that program's output. The test runs those programs that are
-in the language of HELLO, with the same command line.
+The other pages show the output of a program in the blocks after the comment <!-- output NAME -->. It must be the output of
+NAME.c, NAME.cpp, NAME.go, Name.java and NAME.py, if the page includes them. The test runs those in the language of HELLO,
+with the same command line. The order of the lines does not matter, because replicas print at the same time.
 """
 
 import json
