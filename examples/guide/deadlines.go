@@ -13,7 +13,7 @@ import (
 	"libdist.example/dist"
 )
 
-// compute is a long computation. It stops when its run has failed, is cancelled, or is over its limit.
+// compute is a long computation. It stops when its run fails, is cancelled, or reaches its deadline.
 func compute(r *dist.Replica) error {
 	for {
 		if err := r.Check(); err != nil {

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* section allocator */
 static atomic_int allocations;
 
 static void *allocate(size_t size_bytes, size_t align_bytes, void *user_data) {
@@ -23,7 +22,6 @@ static void deallocate(void *memory, size_t size_bytes, size_t align_bytes, void
   (void)size_bytes, (void)align_bytes, (void)user_data;
   free(memory);
 }
-/* end of allocator */
 
 typedef struct job {
   dist_task_fn task;

@@ -14,7 +14,6 @@ typedef struct model {
   dist_metric *loss;
 } model;
 
-/* section step */
 /* Runs on each replica with its rows of the batch: args is the list (x, y). */
 static dist_status train_step(dist_replica *replica, dist_value *args, dist_value *kwargs,
                               dist_value **out_result, void *user_data) {
@@ -49,9 +48,7 @@ static dist_status train_step(dist_replica *replica, dist_value *args, dist_valu
   if (!status) status = dist_metric_update(replica, m->loss, &per_row, NULL, NULL);
   return status;
 }
-/* end of step */
 
-/* section epoch */
 static dist_status train_epoch(dist_strategy *strategy, dist_dataset *dataset, model *m, int epoch) {
   dist_iterator *pass = NULL;
   dist_value *batch = NULL;
@@ -69,7 +66,6 @@ static dist_status train_epoch(dist_strategy *strategy, dist_dataset *dataset, m
   if (!status) printf("epoch %d: loss %.4f\n", epoch, loss);
   return status;
 }
-/* end of epoch */
 
 static dist_status print_w(dist_strategy *strategy, dist_variable *w) {
   dist_value *value = NULL;
