@@ -33,12 +33,40 @@ NAVIGATION = (
             "examples/guide/logical-devices.md",
             "examples/guide/errors.md",
             "examples/guide/building.md",
-            "examples/guide/processes.md",
-            "examples/guide/parameter-servers.md",
             "examples/guide/environment.md",
             "examples/guide/platforms.md",
             "examples/guide/performance.md",
             "examples/guide/commands.md",
+        ),
+    ),
+    (
+        "Many workers",
+        (
+            "examples/guide/processes.md",
+            "examples/guide/launching.md",
+            "examples/guide/tls.md",
+            "examples/guide/failures.md",
+            "examples/guide/parameter-servers.md",
+            "examples/guide/checkpoints.md",
+        ),
+    ),
+    (
+        "Porting",
+        (
+            "examples/guide/porting-tf.md",
+            "examples/guide/porting-mpi.md",
+            "examples/guide/porting-threads.md",
+            "examples/guide/porting-ddp.md",
+        ),
+    ),
+    (
+        "Operations",
+        (
+            "examples/guide/sizing.md",
+            "examples/guide/security.md",
+            "examples/guide/upgrades.md",
+            "examples/guide/troubleshooting.md",
+            "examples/guide/debugging.md",
         ),
     ),
     (
