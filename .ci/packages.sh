@@ -41,6 +41,17 @@ fuzz    clang                cmd:clang++      builds the fuzz targets
 fuzz    libclang-rt-dev      clang:fuzzer     libFuzzer and the sanitizers of clang
 tsan    cmake                cmd:cmake        builds oneTBB
 tsan    dpkg-dev             cmd:dpkg-source  unpacks the source of oneTBB
+pack    git                  cmd:git          archives a commit
+pack    xz-utils             cmd:xz           compresses it
+pack    python3-venv         py:ensurepip     for the Python packages that build and check packages
+debian  dpkg-dev             cmd:dpkg-buildpackage builds Debian packages
+debian  debhelper            cmd:dh           their usual steps
+debian  dh-python            cmd:dh_python3   Python part of Debian packages
+debian  chrpath              cmd:chrpath      removes a path from dist-info
+debian  lintian              cmd:lintian      checks Debian packages
+debian  debootstrap          cmd:debootstrap  a new system in which they are tried
+debian  swig                 cmd:swig         generates the Python binding
+debian  python3-dev          pc:python3       Python binding
 docs    doxygen              cmd:doxygen      reference of the headers
 docs    golang-go            cmd:go           reference of the Go package
 docs    default-jdk-headless cmd:javac        reference of the Java package

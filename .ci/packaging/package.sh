@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by ./dev: `./dev package`. Packages are built from the last commit and depend on nothing else in the tree, so that
+# the same commit gives the same files.
+
+package_usage() {
+  cat <<'END'
+usage: ./dev package NAME [--test]
+
+Builds a package from the last commit into build/packages/. NAME is one of:
+
+  source   libdist-VERSION.tar.xz with checksums and a list of its parts and dependencies (CycloneDX)
+  debian   libdist1, libdist-dev, libdist-grpc, python3-libdist and dist-tools for the Debian that this machine runs
+
+  --test   then also checks the package as its users would use it. For debian, this needs root: it builds the packages a
+           second time, compares both, and installs them into a new system in build/packages/roots
+END
+}
+
+package() { # NAME [--test]
+  local name=${1-} test=no
+  case $#:${2-} in
+    1:) ;;
+    2:--test) test=yes ;;
+    *) name=help ;;
+  esac
+  case $name in
+    source | debian) ;;
+    *)
+      package_usage
+      exit 2
+      ;;
+  esac
+  git -C "${top:-.}" rev-parse --quiet --verify HEAD >/dev/null 2>&1 || die "packages are built from a commit, but this is not a git repository"
+  [ -z "$(git -C "${top:-.}" status --porcelain)" ] ||
+    say "dev: there are uncommitted changes; the package is built from the last commit, which does not have them"
+  recipes=$(cd "${top:-.}/.ci/packaging" && pwd)
+  mkdir -p "$build/packages"
+  out=$(cd "$build/packages" && pwd)
+  version=$(git -C "${top:-.}" show HEAD:meson.build | sed -n "s/^  version: '\(.*\)',/\1/p")
+  # Every time stamp in a package is the commit's.
+  SOURCE_DATE_EPOCH=$(git -C "${top:-.}" log -1 --format=%ct)
+  export SOURCE_DATE_EPOCH
+  "package_$name"
+  [ $test = no ] || "test_$name"
+}
+
+# Python packages that are in no Debian, or only in a newer one.
+package_tools() {
+  provide pack
+  fetch "$out/tools/complete" 'packages that need them' "${top}tests/fetch_packages.sh" "$out/tools" "$recipes/requirements.txt"
+  [ -f "$out/tools/complete" ] || die "the tools of $recipes/requirements.txt could not be installed"
+}
+
+# Unpacks the source archive into DIR, which is new then.
+unpack() { # DIR
+  rm -rf "${1:?}"
+  mkdir -p "$1"
+  tar -xf "$out/libdist-$version.tar.xz" -C "$1" --strip-components=1
+}
+
+# ---- source ----------------------------------------------------------------------------------------
+
+package_source() {
+  package_tools
+  say "+ git archive HEAD | xz > $out/libdist-$version.tar.xz"
+  git -C "${top:-.}" archive --prefix="libdist-$version/" HEAD | xz -6 --threads=1 >"$out/libdist-$version.tar.xz"
+  unpack "$out/source"
+  run "$out/tools/bin/python" "$recipes/sbom.py" "$out/source" "$version" "$out/libdist-$version.cdx.json"
+  (cd "$out" && run sha256sum "libdist-$version.tar.xz" "libdist-$version.cdx.json" >"libdist-$version.sha256")
+}
+
+# The archive is the same when it is made again, and contains all that the library is built from.
+test_source() {
+  local first
+  first=$(cat "$out/libdist-$version.sha256")
+  package_source
+  [ "$first" = "$(cat "$out/libdist-$version.sha256")" ] || die "the source archive is not reproducible"
+  (cd "$out" && run sha256sum --check "libdist-$version.sha256")
+  provide core library nettle grpc
+  rm -rf "$out/source-build"
+  # shellcheck disable=SC2086
+  run meson setup "$out/source-build" "$out/source" $part_of_it -Dexamples=disabled
+  run meson compile -C "$out/source-build"
+  run "$out/source-build/capi/tools/dist-info"
+}
+
+# ---- debian ----------------------------------------------------------------------------------------
+
+package_debian() {
+  package_source
+  provide core library nettle grpc debian
+  build_debian "$out/debian"
+  run lintian --fail-on error,warning "$out"/debian/*.changes
+}
+
+build_debian() { # DIR
+  local dir=$1/libdist-$version
+  rm -rf "${1:?}"
+  unpack "$dir"
+  cp "$out/libdist-$version.tar.xz" "$1/libdist_$version.orig.tar.xz"
+  cp -r "$dir/.ci/packaging/debian" "$dir/debian"
+  # Debian's own revisions, which begin with 1, are newer than this one.
+  {
+    printf 'libdist (%s-0dist1) unstable; urgency=medium\n\n' "$version"
+    printf '  * Build of the developers of libdist. CHANGELOG.md lists the changes.\n\n'
+    printf ' -- %s  %s\n' "$(sed -n 's/^Maintainer: //p' "$dir/debian/control")" "$(LC_ALL=C date -u -R -d "@$SOURCE_DATE_EPOCH")"
+  } >"$dir/debian/changelog"
+  say "+ dpkg-buildpackage (in $dir, with its output in $1/log)"
+  # Debian's own tools, not those that come first in the PATH of a developer.
+  (cd "$dir" && PATH=/usr/sbin:/usr/bin:/sbin:/bin dpkg-buildpackage --no-sign >"$1/log" 2>&1) ||
+    die "dpkg-buildpackage failed: see $1/log"
+}
+
+# The packages are the same when they are built in another folder and without ccache, and work in a new system.
+test_debian() {
+  local file
+  CCACHE_DISABLE=1 build_debian "$out/debian-again"
+  for file in "$out"/debian/*.deb; do
+    run cmp "$file" "$out/debian-again/${file##*/}"
+  done
+  run "$recipes/test_debian.sh" "$out/debian" "$out/roots" "${top:-.}"
+}
