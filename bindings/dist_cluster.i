@@ -44,7 +44,7 @@
     PyObject *const list = PyList_New((Py_ssize_t)written);
     for (size_t i = 0; list && i < written; i++)
       PyList_SET_ITEM(list, (Py_ssize_t)i, PyLong_FromLong($1[i]));
-    $result = SWIG_Python_AppendOutput($result, list);
+    $result = dist_swig::append_output($result, list);
   }
 %}
 %enddef
@@ -57,7 +57,7 @@
   {
     PyObject *const list = PyList_New((Py_ssize_t)arg2);
     for (size_t i = 0; list && i < arg2; i++) PyList_SET_ITEM(list, (Py_ssize_t)i, PyLong_FromLongLong($1[i]));
-    $result = SWIG_Python_AppendOutput($result, list);
+    $result = dist_swig::append_output($result, list);
   }
 %}
 #endif

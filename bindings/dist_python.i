@@ -86,6 +86,15 @@ static void dist_swig_raise(dist_status status) {
 %{
 namespace dist_swig {
 
+/* Adds an output parameter to the results of a call. None, the result of a call that has no other, is replaced. */
+static PyObject *append_output(PyObject *results, PyObject *output) {
+#if SWIG_VERSION >= 0x040300
+  return SWIG_Python_AppendOutput(results, output, 1);
+#else
+  return SWIG_Python_AppendOutput(results, output);
+#endif
+}
+
 /* A number of Python's, where C's type can hold it. `name` is the option or the argument, as C and Python call it. */
 static bool number_of(PyObject *object, const char *, double *out) {
   *out = PyFloat_AsDouble(object);
@@ -154,7 +163,7 @@ template <class Number> bool numbers_of(PyObject *sequence, const char *name, st
   $1 = &handle;
 %}
 %typemap(argout) TYPE ** %{
-  $result = SWIG_Python_AppendOutput($result, PyLong_FromLongLong(dist_swig::number(handle$argnum)));
+  $result = dist_swig::append_output($result, PyLong_FromLongLong(dist_swig::number(handle$argnum)));
 %}
 %enddef
 %include "dist_python_handles.i"
@@ -176,7 +185,7 @@ template <class Number> bool numbers_of(PyObject *sequence, const char *name, st
   $1 = &handle;
 %}
 %typemap(argout) void ** %{
-  $result = SWIG_Python_AppendOutput($result, PyLong_FromLongLong(dist_swig::number(handle$argnum)));
+  $result = dist_swig::append_output($result, PyLong_FromLongLong(dist_swig::number(handle$argnum)));
 %}
 
 %define %dist_out_values(VALUES, OUT)
@@ -185,7 +194,7 @@ template <class Number> bool numbers_of(PyObject *sequence, const char *name, st
     PyObject *const list = PyList_New((Py_ssize_t)$1);
     for (size_t i = 0; list && i < $1; i++)
       PyList_SET_ITEM(list, (Py_ssize_t)i, PyLong_FromLongLong(dist_swig::number(OUT[i])));
-    $result = SWIG_Python_AppendOutput($result, list);
+    $result = dist_swig::append_output($result, list);
   }
 %}
 %enddef
@@ -242,7 +251,7 @@ template <class Number> bool numbers_of(PyObject *sequence, const char *name, st
   number = {};
   $1 = &number;
 %}
-%typemap(argout) TYPE * %{ $result = SWIG_Python_AppendOutput($result, MAKE(number$argnum)); %}
+%typemap(argout) TYPE * %{ $result = dist_swig::append_output($result, MAKE(number$argnum)); %}
 %enddef
 %dist_numbers(int32_t, PyLong_FromLong)
 %dist_numbers(int64_t, PyLong_FromLongLong)
@@ -261,7 +270,7 @@ template <class Number> bool numbers_of(PyObject *sequence, const char *name, st
   {
     PyObject *const list = PyList_New((Py_ssize_t)$2);
     for (size_t i = 0; list && i < $2; i++) PyList_SET_ITEM(list, (Py_ssize_t)i, PyLong_FromLongLong($1[i]));
-    $result = SWIG_Python_AppendOutput($result, list);
+    $result = dist_swig::append_output($result, list);
   }
 %}
 
@@ -318,7 +327,7 @@ static PyObject *text_from(const char *text) {
   $1 = ($1_ltype)&text;
 %}
 %typemap(argout) const char ** %{
-  $result = SWIG_Python_AppendOutput($result, dist_swig::text_from(text$argnum));
+  $result = dist_swig::append_output($result, dist_swig::text_from(text$argnum));
 %}
 %typemap(in, numinputs=0) (char *out_text, size_t size_bytes) (char text[1024]) %{
   text[0] = 0;
@@ -326,7 +335,7 @@ static PyObject *text_from(const char *text) {
   $2 = sizeof text;
 %}
 %typemap(argout) (char *out_text, size_t size_bytes) %{
-  $result = SWIG_Python_AppendOutput($result, dist_swig::text_from($1));
+  $result = dist_swig::append_output($result, dist_swig::text_from($1));
 %}
 %apply (char *out_text, size_t size_bytes) { (char *out_name, size_t size_bytes) };
 

@@ -401,7 +401,7 @@ template <> inline TYPE *handed<TYPE>(int64_t number) {
   $1 = &handle;
 %}
 %typemap(argout) TYPE ** %{
-  $result = SWIG_Python_AppendOutput($result, PyLong_FromLongLong(dist_swig::own(handle$argnum)));
+  $result = dist_swig::append_output($result, PyLong_FromLongLong(dist_swig::own(handle$argnum)));
 %}
 %enddef
 

@@ -186,7 +186,7 @@ class Row {
   $1 = &view;
 %}
 %typemap(argout) dist_tensor *out_tensor, dist_tensor *out_spec %{
-  $result = SWIG_Python_AppendOutput($result, dist_swig::tuple_of(view$argnum));
+  $result = dist_swig::append_output($result, dist_swig::tuple_of(view$argnum));
 %}
 
 /* Of quick_all_reduce() and its like: NotImplemented where the general call is needed. */
