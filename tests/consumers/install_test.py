@@ -4,7 +4,7 @@
 
 The prefix is moved after the installation, because nothing may depend on its original location.
 
-usage: install_test.py (shared|static|cmake|uninstalled|subproject) MESON BUILD_DIR, with the compilers in CC and CXX
+usage: install_test.py (shared|static|cmake|uninstalled|subproject|fetch content) MESON BUILD_DIR, with the compilers in CC and CXX
        install_test.py "core only" MESON BUILD_DIR TEST_FOOTPRINT
        install_test.py "link module" MESON BUILD_DIR TRANSPORT_TESTS LINK_TESTS PROCESS_TESTS FAULTS
 """
@@ -25,6 +25,7 @@ ROOT = HERE.parents[1]
 # All that the library is built from.
 PARTS = ["LICENSE", "meson.build", "meson_options.txt", "include", "core", "capi", "bindings/meson.build"]
 PARTS += [f"bindings/{language}/meson.build" for language in ("go", "java", "python")]
+PARTS += [".ci/packaging/cmake"]
 sys.path.insert(0, str(ROOT / "tests/abi/whole"))
 from opening_program import program_of  # noqa: E402
 
@@ -144,13 +145,36 @@ def uninstalled(scratch: Path, build: Path) -> None:
     run(scratch / "c", LD_LIBRARY_PATH=str(build / "capi"))
 
 
-def subproject(scratch: Path, meson: str, whole: bool) -> None:
-    """A project that gets libdist by dist.wrap, as it stands in the tree, from a repository beside it."""
+def copy_sources(to: Path) -> None:
     for part in PARTS:
-        target = scratch / "libdist" / part
+        target = to / part
         target.parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, target)
+
+
+def fetch_content(scratch: Path) -> None:
+    """A CMake project that builds libdist from a source archive."""
+    copy_sources(scratch / "libdist")
+    archive = shutil.make_archive(str(scratch / "libdist"), "gztar", scratch, "libdist")
+    app, build = scratch / "app", scratch / "app-build"
+    shutil.copytree(HERE / "fetch_content", app)
+    shutil.copy(HERE / "main.c", app)
+    environment = {"PKG_CONFIG_PATH": "", "CCACHE_BASEDIR": str(scratch)}
+    compilers = (f"-DCMAKE_C_COMPILER={CC[-1]}", f"-DCMAKE_CXX_COMPILER={CXX[-1]}")
+    for _ in range(2):  # the second time, nothing is built again
+        told = run("cmake", "-G", "Ninja", "-S", app, "-B", build, f"-DDIST_SOURCES={archive}", *compilers, **environment)
+    assert "Compiling" not in told and "Linking" not in told, "libdist was built twice"
+    run("cmake", "--build", build, **environment)
+    for name in ("consumer", "consumer_static"):
+        run(build / name)
+    assert "libdist.so.1" in needed(build / "consumer")
+    assert "libdist" not in needed(build / "consumer_static")
+
+
+def subproject(scratch: Path, meson: str, whole: bool) -> None:
+    """A project that gets libdist by dist.wrap, as it stands in the tree, from a repository beside it."""
+    copy_sources(scratch / "libdist")
     git = ("git", "-C", scratch / "libdist", "-c", "user.name=libdist", "-c", "user.email=libdist@example.org")
     run(*git, "init", "--quiet")
     run(*git, "add", ".")
@@ -200,7 +224,7 @@ def core_only(scratch: Path, meson: str, footprint: str) -> None:
 
 
 def main(kind: str, meson: str, build: str, *programs: str) -> int:
-    if kind == "cmake" and not shutil.which("cmake"):
+    if kind in ("cmake", "fetch content") and not shutil.which("cmake"):
         print("skipped: cmake is not installed")
         return SKIP
     with tempfile.TemporaryDirectory(prefix="dist-consumer-") as folder:
@@ -211,6 +235,8 @@ def main(kind: str, meson: str, build: str, *programs: str) -> int:
             link_module(scratch, install(meson, Path(build), scratch), *programs)
         elif kind == "core only":
             core_only(scratch, meson, *programs)
+        elif kind == "fetch content":
+            fetch_content(scratch)
         elif kind.startswith("subproject"):
             subproject(scratch, meson, whole=kind == "subproject")
         else:
