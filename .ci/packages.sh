@@ -52,6 +52,9 @@ debian  lintian              cmd:lintian      checks Debian packages
 debian  debootstrap          cmd:debootstrap  a new system in which they are tried
 debian  swig                 cmd:swig         generates the Python binding
 debian  python3-dev          pc:python3       Python binding
+python  swig                 cmd:swig         generates the Python binding
+python  python3-dev          pc:python3       Python binding
+python  debootstrap          cmd:debootstrap  a new system in which the wheels are tried
 docs    doxygen              cmd:doxygen      reference of the headers
 docs    golang-go            cmd:go           reference of the Go package
 docs    default-jdk-headless cmd:javac        reference of the Java package

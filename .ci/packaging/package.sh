@@ -11,8 +11,12 @@ Builds a package from the last commit into build/packages/. NAME is one of:
   source   libdist-VERSION.tar.xz with checksums and a list of its parts and dependencies (CycloneDX)
   debian   libdist1, libdist-dev, libdist-grpc, python3-libdist and dist-tools for the Debian that this machine runs
 
-  --test   then also checks the package as its users would use it. For debian, this needs root: it builds the packages a
-           second time, compares both, and installs them into a new system in build/packages/roots
+  python   libdist, a wheel for this version of Python; libdist-grpc, a wheel for all versions; and a source archive
+  conan    a package in build/packages/conan, with the libraries of the system
+
+  --test   then also checks the package as its users would use it. For debian and python, this
+           needs root: it installs the packages into new systems in build/packages/roots. For source and debian, it also
+           builds the package a second time and compares both
 END
 }
 
@@ -24,7 +28,7 @@ package() { # NAME [--test]
     *) name=help ;;
   esac
   case $name in
-    source | debian) ;;
+    source | debian | python | conan) ;;
     *)
       package_usage
       exit 2
@@ -119,4 +123,47 @@ test_debian() {
     run cmp "$file" "$out/debian-again/${file##*/}"
   done
   run "$recipes/test_debian.sh" "$out/debian" "$out/roots" "${top:-.}"
+}
+
+# ---- python ----------------------------------------------------------------------------------------
+
+package_python() {
+  local sources=$out/source/bindings/python
+  package_source
+  provide core library nettle grpc python
+  rm -rf "$out/python"
+  mkdir -p "$out/python/whole"
+  (
+    cd "$sources"
+    # meson-python and what it calls are those of the tools.
+    export PATH="$out/tools/bin:/usr/bin:/bin"
+    run python -c 'import backend, sys; backend.build_sdist(sys.argv[1])' "$out/python"
+    run python -c 'import backend, sys; backend.build_wheel(sys.argv[1], {"setup-args": sys.argv[2:]})' "$out/python/whole" \
+      -Dgrpc=enabled -Dgloo=disabled -Dmpi=disabled
+    run python "$recipes/wheels.py" "$out"/python/whole/*.whl "$out/python"
+  )
+}
+
+# The wheels work in new systems, alone and beside other packages with a gRPC of their own.
+test_python() {
+  run "$out/tools/bin/pip" download -q -d "$out/python/others" --no-deps --only-binary :all: --require-hashes -r "$recipes/beside.txt"
+  run "$recipes/test_python.sh" "$out/python" "$out/roots" "${top:-.}"
+}
+
+# ---- conan -----------------------------------------------------------------------------------------
+
+package_conan() {
+  package_source
+  provide core library
+  export CONAN_HOME=$out/conan
+  conan profile detect --force
+  conan create "$out/source/.ci/packaging/conan" --test-folder=
+}
+
+conan() { run "$out/tools/bin/conan" "$@"; }
+
+# A CMake project builds and runs programs with the package.
+test_conan() {
+  provide test
+  conan test "$out/source/.ci/packaging/conan/test_package" "libdist/$version"
 }

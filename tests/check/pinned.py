@@ -25,6 +25,8 @@ UNVERIFIED = re.compile(
 SCRIPTS = (
     "dev",
     ".ci/packages.sh",
+    ".ci/packaging/package.sh",
+    ".ci/packaging/roots.sh",
     "bindings/go-toolchain/fetch.sh",
     "bindings/go/distprom/test.sh",
     "bindings/java/fetch_jars.sh",
@@ -35,7 +37,12 @@ SCRIPTS = (
 )
 
 # Lists of packages that pip installs.
-REQUIREMENTS = ("tests/requirements.txt", "examples/guide/site/requirements.txt")
+REQUIREMENTS = (
+    "tests/requirements.txt",
+    "examples/guide/site/requirements.txt",
+    ".ci/packaging/requirements.txt",
+    ".ci/packaging/beside.txt",
+)
 
 
 def go_faults(root: Path) -> list[str]:
