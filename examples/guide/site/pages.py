@@ -116,6 +116,7 @@ NAVIGATION = (
             "core/**/README.md",
             "bindings/README.md",
             "bindings/exceptions.md",
+            ".ci/packaging/README.md",
             "tests/**/*.md",
         ),
     ),
