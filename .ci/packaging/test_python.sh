@@ -30,8 +30,9 @@ loaded=$(in_root "$root" python3 -c '
 import libdist, pathlib
 assert libdist.has_feature("grpc"), "no gRPC"
 print(*{line.split()[-1] for line in pathlib.Path("/proc/self/maps").read_text().splitlines() if ".so" in line}, sep="\n")')
-echo "$loaded" | grep -E 'tbb|hwloc|grpc|ssl' | sort
-! echo "$loaded" | grep -E 'tbb|hwloc|isal|grpc|ssl|absl|nettle' | grep -v /dist-packages/ || { echo "a library is not the wheel's" >&2; exit 1; }
+for library in tbb hwloc isal grpc absl_base nettle ssl; do
+  echo "$loaded" | grep -q "/libdist[_a-z]*\.libs/lib$library-" || { echo "lib$library is not the wheel's" >&2; exit 1; }
+done
 in_root "$root" env PYTHONPATH=/programs python3 /programs/packages_program.py replicas,workers
 
 echo "== beside grpcio"
