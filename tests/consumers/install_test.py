@@ -161,7 +161,9 @@ def fetch_content(scratch: Path) -> None:
     shutil.copytree(HERE / "fetch_content", app)
     shutil.copy(HERE / "main.c", app)
     environment = {"PKG_CONFIG_PATH": "", "CCACHE_BASEDIR": str(scratch)}
-    compilers = (f"-DCMAKE_C_COMPILER={CC[-1]}", f"-DCMAKE_CXX_COMPILER={CXX[-1]}")
+    compilers = [f"-DCMAKE_C_COMPILER={CC[-1]}", f"-DCMAKE_CXX_COMPILER={CXX[-1]}"]
+    if len(CC) > 1:  # ccache
+        compilers += [f"-DCMAKE_C_COMPILER_LAUNCHER={CC[0]}", f"-DCMAKE_CXX_COMPILER_LAUNCHER={CXX[0]}"]
     for _ in range(2):  # the second time, nothing is built again
         told = run("cmake", "-G", "Ninja", "-S", app, "-B", build, f"-DDIST_SOURCES={archive}", *compilers, **environment)
     assert "Compiling" not in told and "Linking" not in told, "libdist was built twice"
