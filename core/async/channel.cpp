@@ -11,7 +11,7 @@ namespace dist {
 namespace {
 
 // If members disagree and some have not arrived yet, the report waits this long for their signatures.
-constexpr int64_t kVerdictGraceNs = 1'000'000'000;
+constexpr int64_t kDiagnosisGraceNs = 1'000'000'000;
 
 // Whether a member has arrived at this collective, or is already at a later one.
 bool has_come(Places::Chunk& chunk, int rank, uint32_t number) noexcept {
@@ -359,7 +359,7 @@ bool ChannelWork::advance() noexcept {
 void ChannelWork::check(int64_t waited_ns) noexcept {
   bool decided = false;
   const bool differ =
-      channel_.disagree(chunk_, rank(), number_, &decided) && (decided || waited_ns >= kVerdictGraceNs);
+      channel_.disagree(chunk_, rank(), number_, &decided) && (decided || waited_ns >= kDiagnosisGraceNs);
   // If it is complete by now, the place may have been reused, and the comparison may concern another
   // collective.
   if ((differ || stuck()) && !complete()) group_.condemn(report(Trouble::kDisagreement, waited_ns));

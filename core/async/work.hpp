@@ -218,7 +218,7 @@ template <class SignatureOf>
   evidence.waited_ns = waited_ns;
   evidence.given_ns = group.deadline().given_ns;
   evidence.reason = group.cancel_reason();
-  return verdict(evidence);
+  return diagnosis(evidence);
 }
 
 }  // namespace dist

@@ -108,8 +108,8 @@ void lead(const Member& member, WorkerMeeting& meeting, const Signature& signatu
   attendance.watch(member.recorder);
   if (!meeting.meet_and_move(signature, member.timeout_ns, start_ns).ok() || member.recorder == nullptr)
     return;
-  const Attendance::Verdict verdict = attendance.verdict();
-  member.recorder->last_of_workers(meeting.named(verdict.worker), verdict.name, verdict.late_ns);
+  const Attendance::Latest latest = attendance.latest();
+  member.recorder->last_of_workers(meeting.named(latest.worker), latest.name, latest.late_ns);
 }
 
 // All members of all workers meet with `signature`, which is the group's draft. Returns false if the round

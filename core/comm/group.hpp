@@ -395,7 +395,7 @@ class BasicGroup final : public Rendezvous {
   enum class Wake { kReady, kPoisoned, kDeadline, kRunDeadline, kDisagreement, kForked };
 
   // If members disagree and some have not arrived yet, the report waits this long for their slots.
-  static constexpr int64_t kVerdictGraceNs = 1'000'000'000;
+  static constexpr int64_t kDiagnosisGraceNs = 1'000'000'000;
   static constexpr int64_t kFirstLogNs = 10'000'000'000;
 
   void free_all() noexcept;

@@ -29,7 +29,7 @@ Status BasicGroup<Sync>::disagree(int me) noexcept {
     Evidence evidence;
     evidence.signatures = {signatures, static_cast<std::size_t>(size_)};
     evidence.failures = {failures, static_cast<std::size_t>(size_)};
-    if (decidable(evidence) || Sync::now_ns() - start >= kVerdictGraceNs) break;
+    if (decidable(evidence) || Sync::now_ns() - start >= kDiagnosisGraceNs) break;
     Sync::park(poison_, kHealthy, 200'000);
   }
   return poison(me, Trouble::kDisagreement, 0);
@@ -70,7 +70,7 @@ void BasicGroup<Sync>::write_report(uint32_t round, Trouble trouble, int64_t wai
   evidence.waited_ns = waited_ns;
   evidence.given_ns = deadline_.given_ns;
   evidence.reason = cancel_reason();
-  post(verdict(evidence));
+  post(diagnosis(evidence));
 }
 
 template <class Sync>
@@ -147,7 +147,7 @@ Status BasicGroup<Sync>::turned_away() noexcept {
     Evidence nothing;
     nothing.trouble = Trouble::kCancelled;
     nothing.reason = cancel_reason();
-    post(verdict(nothing));
+    post(diagnosis(nothing));
   });
   if (!there) return no_peers();
   Sync::reading(report_);
@@ -183,7 +183,7 @@ Status BasicGroup<Sync>::check_run() noexcept {
     nothing.trouble = Trouble::kRunDeadline;
     nothing.naming = naming_;
     nothing.given_ns = deadline_.given_ns;
-    condemn(verdict(nothing));
+    condemn(diagnosis(nothing));
   }
   return poisoned() ? turned_away() : kOk;
 }

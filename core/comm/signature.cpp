@@ -476,7 +476,7 @@ ErrorRecord opening(const Evidence& evidence) noexcept {
   return error;
 }
 
-ErrorRecord verdict(const Evidence& evidence) noexcept {
+ErrorRecord diagnosis(const Evidence& evidence) noexcept {
   ErrorRecord error;
   int culprit = -1;
   Text text(error.message);

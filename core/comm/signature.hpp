@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signatures describe the call of a member; peers compare them on arrival. If they disagree or a member is
-// missing, verdict() names the culprit. All functions here are pure.
+// missing, diagnosis() names the culprit. All functions here are pure.
 #pragma once
 
 #include <cstdint>
@@ -104,7 +104,7 @@ bool decidable(const Evidence& evidence) noexcept;
 // all members that differ from the one with the lowest id. If a deadline has passed, the culprits are the
 // members that did not arrive. At the run's deadline the missing members need not be the cause, so the
 // message states how long the others had waited.
-ErrorRecord verdict(const Evidence& evidence) noexcept;
+ErrorRecord diagnosis(const Evidence& evidence) noexcept;
 // The common first part of a report on these signatures, for a failure with another reason.
 ErrorRecord opening(const Evidence& evidence) noexcept;
 

@@ -29,7 +29,7 @@ constexpr std::size_t kWhyBytes = sizeof ErrorRecord::message;
 
 // The common first part of all reports.
 ErrorRecord WorkerMeeting::of_worker(WorkerRound& round, int worker, dist_status code) noexcept {
-  ErrorRecord report = verdict_of(round, Trouble::kNone, 0);
+  ErrorRecord report = diagnosis_of(round, Trouble::kNone, 0);
   report.code = code;
   report.culprit = {kNoReplica, -1, named(worker)};
   return report;
@@ -112,13 +112,13 @@ ErrorRecord WorkerMeeting::report_on(WorkerRound& round, const WorkerRound::Prob
     case WorkerRound::Fault::kTooLong:
       return broken(round, problem.worker, "a payload that is longer than it can be");
     case WorkerRound::Fault::kNoMemory: return no_memory(round, DIST_RESOURCE_EXHAUSTED);
-    default: return verdict_of(round, Trouble::kDisagreement, 0);
+    default: return diagnosis_of(round, Trouble::kDisagreement, 0);
   }
 }
 
 ErrorRecord WorkerMeeting::report_of(WorkerRound& round, Trouble trouble, int64_t waited_ns) noexcept {
   const std::lock_guard lock(mutex_);
-  return verdict_of(round, trouble, waited_ns);
+  return diagnosis_of(round, trouble, waited_ns);
 }
 
 // Whether a worker has left and will never reach this round. For blocking collectives its notice contains the
@@ -149,7 +149,7 @@ bool WorkerMeeting::left_by_itself(int worker, WorkerRound& round) noexcept {
 }
 
 // Trouble::kNone selects only the common first part of all reports.
-ErrorRecord WorkerMeeting::verdict_of(WorkerRound& round, Trouble trouble, int64_t waited_ns) noexcept {
+ErrorRecord WorkerMeeting::diagnosis_of(WorkerRound& round, Trouble trouble, int64_t waited_ns) noexcept {
   const int n = num_workers();
   auto* const signatures = DIST_ON_STACK(const Signature*, n);
   auto* const failures = DIST_ON_STACK(const ErrorRecord*, n);
@@ -194,7 +194,7 @@ ErrorRecord WorkerMeeting::verdict_of(WorkerRound& round, Trouble trouble, int64
   if (const std::size_t length = std::strlen(why); length != 0 && why[length - 1] == '.')
     why[length - 1] = '\0';
   evidence.state = why;
-  ErrorRecord report = verdict(evidence);
+  ErrorRecord report = diagnosis(evidence);
   // The worker's own report tells which of its replicas it was.
   for (int w = 0; w < n; ++w) {
     if (named(w) != report.culprit.worker || failures[w] == nullptr) continue;
@@ -252,7 +252,7 @@ bool WorkerMeeting::find_told(WorkerRound& round, Found* out) noexcept {
       found = true;
     }
   });
-  if (left && !found) *out = {verdict_of(round, Trouble::kDisagreement, 0), false};
+  if (left && !found) *out = {diagnosis_of(round, Trouble::kDisagreement, 0), false};
   return found || left;
 }
 

@@ -292,7 +292,7 @@ class WorkerMeeting final : public TransportListener {
   LeaderSays ask_leader() noexcept;
   void tell_all(const ErrorRecord& report) noexcept;
   void add_state(ErrorRecord& report) noexcept;
-  ErrorRecord verdict_of(WorkerRound& round, Trouble trouble, int64_t waited_ns) noexcept;
+  ErrorRecord diagnosis_of(WorkerRound& round, Trouble trouble, int64_t waited_ns) noexcept;
   ErrorRecord report_on(WorkerRound& round, const WorkerRound::Problem& problem) noexcept;
   ErrorRecord lost(WorkerRound& round, int worker) noexcept;
   ErrorRecord broken(WorkerRound& round, int worker, const char* what) noexcept;

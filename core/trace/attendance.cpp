@@ -40,7 +40,7 @@ void Attendance::hear(int worker, int32_t name, int64_t alone_ns) noexcept {
   peer.alone_ns = alone_ns;
 }
 
-Attendance::Verdict Attendance::verdict() const noexcept {
+Attendance::Latest Attendance::latest() const noexcept {
   int last = me_;
   int64_t before_ns = 0;  // how long the second-last worker was waited for
   for (int w = 0; w < num_workers(); ++w) {

@@ -35,7 +35,7 @@ class Attendance {
     int64_t alone_ns = -1;  // how long all others waited for it; -1: there are no others
   };
   // The result for one collective.
-  struct Verdict {
+  struct Latest {
     int worker = -1;
     int32_t name = -1;  // global number of that worker's last member
     int64_t late_ns = 0;
@@ -75,7 +75,7 @@ class Attendance {
   }
   // Records a worker's report, including this one's: its last member, and how long all others waited for it.
   void hear(int worker, int32_t name, int64_t alone_ns) noexcept;
-  Verdict verdict() const noexcept;
+  Latest latest() const noexcept;
 
  private:
   struct Peer {

@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "tests/faults/actor.hpp"
+#include "tests/faults/expected.hpp"
 #include "tests/faults/play.hpp"
 #include "tests/faults/runner.hpp"
-#include "tests/faults/verdict.hpp"
 
 namespace faults {
 namespace {

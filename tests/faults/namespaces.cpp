@@ -93,7 +93,7 @@ class Namespaces {
   std::string hub() const { return prefix_ + "hub"; }
   static std::string port(int worker) { return "port" + in_text(worker); }
   void set_port(int worker, const char* how) const {
-    // Where it does not, the peers' runs go well, and the verdict says so.
+    // Where it does not, the peers' runs go well, and the result says so.
     (void)does(filled("ip -n {hub} link set {port} {how}",
                       {{"{hub}", hub()}, {"{port}", port(worker)}, {"{how}", how}}));
   }

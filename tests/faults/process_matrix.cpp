@@ -6,7 +6,7 @@
 #include <random>
 #include <tuple>
 
-#include "tests/faults/worker_verdict.hpp"
+#include "tests/faults/worker_expected.hpp"
 
 namespace faults {
 

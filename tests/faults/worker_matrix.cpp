@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "tests/faults/runner.hpp"
+#include "tests/faults/worker_expected.hpp"
 #include "tests/faults/worker_play.hpp"
-#include "tests/faults/worker_verdict.hpp"
 
 namespace faults {
 namespace {

@@ -55,8 +55,8 @@ int64_t all_here(const std::vector<int64_t>& members) {
 }
 
 // What worker `me` finds, whose clock is `ahead_ns` ahead, where a message takes `travel_ns`.
-Attendance::Verdict verdict_of(Memory& memory, const Comings& comings, int me, int64_t ahead_ns,
-                               int64_t travel_ns, Recorder& recorder) {
+Attendance::Latest latest_of(Memory& memory, const Comings& comings, int me, int64_t ahead_ns,
+                             int64_t travel_ns, Recorder& recorder) {
   const auto workers = static_cast<int>(comings.size());
   std::vector<std::pair<int32_t, Attendance::Last>> said;
   int first = 0;
@@ -88,7 +88,7 @@ Attendance::Verdict verdict_of(Memory& memory, const Comings& comings, int me, i
   for (int w = 0; w < workers; ++w)
     attendance.hear(w, said[static_cast<std::size_t>(w)].first,
                     said[static_cast<std::size_t>(w)].second.alone_ns);
-  return attendance.verdict();
+  return attendance.latest();
 }
 
 // Somebody whose event it is.
@@ -114,8 +114,8 @@ class Carrier {
 void check(Memory& memory, Recorder& recorder, const Comings& comings) {
   const Truth truth = truth_of(comings);
   for (int me = 0; me < static_cast<int>(comings.size()); ++me) {
-    const Attendance::Verdict found =
-        verdict_of(memory, comings, me, int64_t{1'000'000'007} * me - 3, 0, recorder);
+    const Attendance::Latest found =
+        latest_of(memory, comings, me, int64_t{1'000'000'007} * me - 3, 0, recorder);
     assert_int_equal(found.worker, truth.worker);
     assert_int_equal(found.name, truth.rank);
     assert_int_equal(found.late_ns, me == truth.worker ? truth.alone_ns : truth.late_ns);
@@ -149,7 +149,7 @@ void who_is_late_by_more_than_a_message_takes_is_named_by_all(void**) {
   Carrier carrier(*memory);
   const Comings comings = {{100, 120}, {110, 9000}, {130}};
   for (int me = 0; me < 3; ++me) {
-    const Attendance::Verdict found = verdict_of(*memory, comings, me, -70, 50, carrier.recorder());
+    const Attendance::Latest found = latest_of(*memory, comings, me, -70, 50, carrier.recorder());
     assert_int_equal(found.worker, 1);
     assert_int_equal(found.name, 3);
     // With the message's time, where it is not taken from both.
@@ -162,7 +162,7 @@ void those_of_one_moment(void**) {
   Carrier carrier(*memory);
   const Comings comings = {{7, 7}, {7}, {7, 7}};
   for (int me = 0; me < 3; ++me) {
-    const Attendance::Verdict found = verdict_of(*memory, comings, me, 0, 0, carrier.recorder());
+    const Attendance::Latest found = latest_of(*memory, comings, me, 0, 0, carrier.recorder());
     assert_int_equal(found.worker, me);
     assert_int_equal(found.late_ns, 0);
   }
@@ -180,7 +180,7 @@ void the_event_says_for_whom_it_waits(void**) {
   recorder.meet_workers();
   recorder.wait_for_workers(1, 3);
   assert_int_equal(carrier.event().first, 1 | 1 << 8 | uint64_t{3} << 36);
-  const Attendance::Verdict found = verdict_of(*memory, {{5}, {3}, {90}, {60}}, 0, 0, 0, recorder);
+  const Attendance::Latest found = latest_of(*memory, {{5}, {3}, {90}, {60}}, 0, 0, 0, recorder);
   assert_int_equal(carrier.event().first, 1 | uint64_t{0xFFFFFFF} << 8);  // all have come
   recorder.last_of_workers(found.worker, found.name, found.late_ns);
   assert_int_equal(carrier.event().first, 2 | 2 << 8 | uint64_t{2} << 36);

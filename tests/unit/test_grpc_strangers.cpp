@@ -225,9 +225,9 @@ void what_is_no_hello_ends_the_link(void**) {
     stranger.say(good_hello(workers, 2));
     assert_string_equal(stranger.answer().c_str(), "welcome");
     stranger.say(noise.data(), bytes);
-    const std::string verdict = stranger.hear();
-    assert_int_equal(verdict.size(), Verdict::kBytes);
-    assert_says(verdict, "its DIST_JOB_SECRET differs");
+    const std::string admission = stranger.hear();
+    assert_int_equal(admission.size(), Admission::kBytes);
+    assert_says(admission, "its DIST_JOB_SECRET differs");
     assert_string_equal(stranger.hear().c_str(), "");
   }
   assert_false(first.lost(1));
@@ -275,7 +275,7 @@ void who_breaks_the_protocol_loses_its_link(void**) {
   const Digest proof =
       prove(Prover::kClient, "s3cret", said, reinterpret_cast<const std::byte*>(answer.data()));
   stranger.say(proof.data(), proof.size());
-  assert_int_equal(stranger.hear().size(), Verdict::kBytes);
+  assert_int_equal(stranger.hear().size(), Admission::kBytes);
   assert_false(first.lost(1));
   std::byte frame[Frame::kBytes];
   Frame{.kind = FrameKind::kMessage}.write(frame);

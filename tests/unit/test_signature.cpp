@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/comm/signature: the verdict on a failed collective, as a pure function.
+// core/comm/signature: the diagnosis of a failed collective, as a pure function.
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>
@@ -76,8 +76,8 @@ struct Case {
     return {trouble, members, failures, nullptr, 0, 12, waited_ns, allowed_ns, naming, nullptr, state};
   }
   bool decidable() const { return dist::decidable(evidence()); }
-  ErrorRecord verdict() const {
-    ErrorRecord error = dist::verdict(evidence());
+  ErrorRecord diagnosis() const {
+    ErrorRecord error = dist::diagnosis(evidence());
     copy_plain(error.message, error.message);
     copy_plain(error.hint, error.hint);
     return error;
@@ -95,7 +95,7 @@ void the_minority_is_to_blame(void**) {
   for (std::size_t odd = 0; odd < 5; ++odd) {
     Case c({&a, &a, &a, &a, &a});
     c.members[odd] = &b;
-    const ErrorRecord error = c.verdict();
+    const ErrorRecord error = c.diagnosis();
     assert_int_equal(error.code, DIST_INVALID_ARGUMENT);
     assert_int_equal(number(error.culprit.replica), odd);
     assert_int_equal(error.collective, DIST_COLLECTIVE_ALL_REDUCE);
@@ -111,7 +111,7 @@ void the_minority_is_to_blame(void**) {
 void the_report_is_about_what_most_came_for(void**) {
   const Signature few = barrier();
   const Signature most = all_reduce(3, "step");
-  const ErrorRecord error = Case({&few, &most, &most}).verdict();
+  const ErrorRecord error = Case({&few, &most, &most}).diagnosis();
   assert_int_equal(number(error.culprit.replica), 0);
   assert_int_equal(error.collective, DIST_COLLECTIVE_ALL_REDUCE);
   assert_string_equal(error.tag, "step");
@@ -122,11 +122,11 @@ void the_report_is_about_what_most_came_for(void**) {
 void a_tie_goes_to_the_lowest_id(void**) {
   const Signature a = all_reduce(3, nullptr);
   const Signature b = barrier();
-  ErrorRecord error = Case({&a, &b}).verdict();
+  ErrorRecord error = Case({&a, &b}).diagnosis();
   assert_int_equal(number(error.culprit.replica), 1);
   assert_string_equal(error.expected, "all_reduce SUM f32[3]");
   assert_string_equal(error.received, "barrier");
-  error = Case({&a, &b, &b, &a}).verdict();
+  error = Case({&a, &b, &b, &a}).diagnosis();
   assert_int_equal(number(error.culprit.replica), 1);
   has(error.message, "replicas 1-2 called barrier, but replicas 0, 3 called all_reduce");
 }
@@ -134,7 +134,7 @@ void a_tie_goes_to_the_lowest_id(void**) {
 void tags_that_differ_are_named(void**) {
   const Signature a = all_reduce(3, "weights");
   const Signature b = all_reduce(3, "biases");
-  const ErrorRecord error = Case({&a, &a, &b}).verdict();
+  const ErrorRecord error = Case({&a, &a, &b}).diagnosis();
   assert_int_equal(number(error.culprit.replica), 2);
   has(error.expected, "tag \"weights\"");
   has(error.received, "tag \"biases\"");
@@ -143,16 +143,16 @@ void tags_that_differ_are_named(void**) {
 void what_is_cut_into_tiles_is_described(void**) {
   const Signature halo = on_tiles(Collective::kHaloExchange, 4, 1);
   const Signature grid = on_tiles(Collective::kHaloExchange, 2, 1);
-  ErrorRecord error = Case({&halo, &grid, &halo}).verdict();
+  ErrorRecord error = Case({&halo, &grid, &halo}).diagnosis();
   assert_string_equal(error.expected, "halo_exchange of f64 in a grid of [4, 1]");
   assert_string_equal(error.received, "halo_exchange of f64 in a grid of [2, 1]");
   const Signature wider = on_tiles(Collective::kHaloExchange, 4, 2);
-  error = Case({&halo, &wider, &halo}).verdict();
+  error = Case({&halo, &wider, &halo}).diagnosis();
   assert_string_equal(error.received,
                       "halo_exchange of f64 in a grid of [4, 1], but with other widths or edges");
   const Signature reshard = on_tiles(Collective::kReshard, 8, 1);
   const Signature otherwise = on_tiles(Collective::kReshard, 8, 2);
-  error = Case({&reshard, &reshard, &otherwise}).verdict();
+  error = Case({&reshard, &reshard, &otherwise}).diagnosis();
   assert_string_equal(error.expected, "reshard of [8, 1]");
   assert_string_equal(error.received, "reshard of [8, 1], but with other partitions");
 }
@@ -164,7 +164,7 @@ void who_left_is_to_blame(void**) {
   const Signature failed = has_left(DIST_NOT_FOUND);
   ErrorRecord why;
   copy_text(why.message, "no row 7");
-  ErrorRecord error = Case({&a, &b, &early, &a}).verdict();  // before a disagreement
+  ErrorRecord error = Case({&a, &b, &early, &a}).diagnosis();  // before a disagreement
   assert_int_equal(error.code, DIST_ABORTED);
   assert_int_equal(number(error.culprit.replica), 2);
   has(error.message, "replica 2 returned early");
@@ -172,21 +172,21 @@ void who_left_is_to_blame(void**) {
 
   Case c({&a, &early, &a, &failed});
   c.failures[3] = &why;
-  error = c.verdict();  // a failure before an early return
+  error = c.diagnosis();  // a failure before an early return
   assert_int_equal(number(error.culprit.replica), 3);
   has(error.message, "replica 3 failed with NOT_FOUND: no row 7");
   assert_int_equal(error.collective, DIST_COLLECTIVE_ALL_REDUCE);
   c.failures[3] = nullptr;
-  has(c.verdict().message, "it gave no reason");
+  has(c.diagnosis().message, "it gave no reason");
 }
 
 void logical_devices_are_called_so(void**) {
   const Signature a = all_reduce(3, "grads");
   const Signature b = barrier();
   Case c({&a, &b, &a, nullptr});
-  assert_int_equal(c.verdict().culprit.logical_device, -1);
+  assert_int_equal(c.diagnosis().culprit.logical_device, -1);
   c.naming.whole = GlobalReplica{5};
-  const ErrorRecord error = c.verdict();
+  const ErrorRecord error = c.diagnosis();
   assert_int_equal(number(error.culprit.replica), 5);
   assert_int_equal(error.culprit.logical_device, 1);
   has(error.message, "logical device 1 called");
@@ -211,7 +211,7 @@ void a_deadline_names_who_is_missing(void**) {
   Case c({&a, nullptr, &a, nullptr, nullptr});
   c.trouble = Trouble::kDeadline;
   c.waited_ns = 1'500'000'000;
-  ErrorRecord error = c.verdict();
+  ErrorRecord error = c.diagnosis();
   assert_int_equal(error.code, DIST_DEADLINE_EXCEEDED);
   assert_int_equal(number(error.culprit.replica), 1);
   has(error.message, "replicas 1, 3-4 did not arrive within 1.5 s");
@@ -220,7 +220,7 @@ void a_deadline_names_who_is_missing(void**) {
 
   Case nobody({&a, &a});  // they came at the last moment
   nobody.trouble = Trouble::kDeadline;
-  assert_int_equal(number(nobody.verdict().culprit.replica), -1);
+  assert_int_equal(number(nobody.diagnosis().culprit.replica), -1);
 }
 
 void a_runs_deadline_is_told_as_such(void**) {
@@ -229,7 +229,7 @@ void a_runs_deadline_is_told_as_such(void**) {
   c.trouble = Trouble::kRunDeadline;
   c.allowed_ns = 1'000'000;
   c.waited_ns = 62'000;
-  const ErrorRecord error = c.verdict();
+  const ErrorRecord error = c.diagnosis();
   assert_int_equal(error.code, DIST_DEADLINE_EXCEEDED);
   assert_int_equal(number(error.culprit.replica), 1);
   has(error.message,
@@ -241,13 +241,13 @@ void cancelling_blames_nobody(void**) {
   const Signature a = all_reduce(3, "grads");
   Case c({&a, nullptr});
   c.trouble = Trouble::kCancelled;
-  ErrorRecord error = c.verdict();
+  ErrorRecord error = c.diagnosis();
   assert_int_equal(error.code, DIST_CANCELLED);
   assert_int_equal(number(error.culprit.replica), -1);
   has(error.message, "dist_strategy_cancel()");
   Case nothing({});
   nothing.trouble = Trouble::kCancelled;
-  assert_int_equal(nothing.verdict().code, DIST_CANCELLED);
+  assert_int_equal(nothing.diagnosis().code, DIST_CANCELLED);
 }
 
 // What users see of the most common mistakes, in full.
@@ -260,20 +260,20 @@ void messages_say_what_failed_and_what_to_do(void**) {
   const Signature early = has_left(DIST_OK);
   const Signature failed = has_left(DIST_NOT_FOUND);
   assert_string_equal(
-      Case({&a, &longer}).verdict().message,
+      Case({&a, &longer}).diagnosis().message,
       "all_reduce #12 (tag \"grads\"): replica 1 passed f32[4], but replica 0 passed f32[3]. All "
       "replicas must pass the same dtype and shape.");
   assert_string_equal(
-      Case({&untagged, &b, &untagged}).verdict().message,
+      Case({&untagged, &b, &untagged}).diagnosis().message,
       "all_reduce #12: replica 1 called barrier, but replicas 0, 2 called all_reduce SUM f32[3]. "
       "All replicas must call the same collectives in the same order, with the same arguments.");
-  assert_string_equal(Case({&a, &biases, &a, nullptr}).verdict().message,
+  assert_string_equal(Case({&a, &biases, &a, nullptr}).diagnosis().message,
                       "all_reduce #12 (tag \"grads\"): replica 1 called all_reduce with tag \"biases\", but "
                       "replicas 0, 2 called all_reduce with tag \"grads\". All replicas must call the same "
                       "collectives in the same order, with the same arguments. Details: replica 3: did "
                       "not arrive");
   assert_string_equal(
-      Case({&a, &early, nullptr}).verdict().message,
+      Case({&a, &early, nullptr}).diagnosis().message,
       "all_reduce #12 (tag \"grads\"): replica 1 returned early. All replicas must call the same "
       "collectives; a replica without input takes part with an empty batch. Details: replica 0: "
       "all_reduce SUM f32[3] (tag \"grads\"); replica 2: did not arrive");
@@ -282,14 +282,14 @@ void messages_say_what_failed_and_what_to_do(void**) {
   copy_text(why.message, "no row 7");
   c.failures[1] = &why;
   assert_string_equal(
-      c.verdict().message,
+      c.diagnosis().message,
       "all_reduce #12 (tag \"grads\"): replica 1 failed with NOT_FOUND: no row 7. Details: replica "
       "0: all_reduce SUM f32[3] (tag \"grads\"); replica 1: returned NOT_FOUND");
   Case late({&a, nullptr});
   late.trouble = Trouble::kDeadline;
   late.waited_ns = 1'500'000'000;
   assert_string_equal(
-      late.verdict().message,
+      late.diagnosis().message,
       "all_reduce #12 (tag \"grads\"): replica 1 did not arrive within 1.5 s. Find out what delays "
       "that replica before this call, or give a longer timeout_ns. Details: replica 0: all_reduce "
       "SUM f32[3] (tag \"grads\")");
@@ -302,7 +302,7 @@ void many_names_leave_room_for_the_reason(void**) {
   std::vector<const Signature*> members;
   for (int i = 0; i < 100; ++i) members.insert(members.end(), {&a, &b});
   assert_string_equal(
-      Case(members).verdict().message,
+      Case(members).diagnosis().message,
       "all_reduce #12: replicas 1, 3, 5, 7, 9, 11, 13, 15 and 92 more passed f32[4], but replicas "
       "0, 2, 4, 6, 8, 10, 12, 14 and 92 more passed f32[3]. All replicas must pass the same dtype "
       "and shape.");
@@ -318,7 +318,7 @@ void many_members_leave_room_for_the_state(void**) {
   c.trouble = Trouble::kDeadline;
   c.waited_ns = 1'500'000'000;
   c.state = "its certificate has expired";
-  const ErrorRecord error = c.verdict();
+  const ErrorRecord error = c.diagnosis();
   has(error.message,
       "replica 0 did not arrive within 1.5 s. Last known state: its certificate has expired. Find out what "
       "delays "
@@ -349,7 +349,7 @@ void long_texts_are_cut_between_characters(void**) {
     }
     std::vector<const Signature*> members;
     for (const Signature& signature : signatures) members.push_back(&signature);
-    const ErrorRecord error = Case(members).verdict();
+    const ErrorRecord error = Case(members).diagnosis();
     assert_true(std::strlen(error.message) > 1000);
     whole(error.message, sizeof error.message);
     whole(error.expected, sizeof error.expected);

@@ -215,7 +215,7 @@ void Calls::fail_all(CallLine& line, bool begun_alone, dist_status code, const s
 
 void Calls::out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link, const std::string& why,
                      const std::string& status) noexcept {
-  const bool opened = link->stage >= Link::Stage::kVerdict;
+  const bool opened = link->stage >= Link::Stage::kAdmission;
   bool ask = false;
   {
     const std::scoped_lock lock(line->mutex);

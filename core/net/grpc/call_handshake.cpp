@@ -47,18 +47,19 @@ std::string Calls::took_answer(Link& link, std::span<const std::byte> message) n
   std::copy(message.begin(), message.end(), link.answer);
   const Digest proof = prove(Prover::kClient, config_.secret, link.hello, link.answer);
   link.put_raw(proof.data(), proof.size());
-  link.stage = Link::Stage::kVerdict;
+  link.stage = Link::Stage::kAdmission;
   link.open(link.line->queue);
   link.flush();
   return "";
 }
 
-std::string Calls::took_verdict(Link& link, std::span<const std::byte> message) noexcept {
-  Verdict verdict;
-  if (message.size() != Verdict::kBytes || !verdict.read(message.data())) return "a verdict that cannot be";
-  if (verdict.answer != Verdict::Answer::kWelcome) {
+std::string Calls::took_admission(Link& link, std::span<const std::byte> message) noexcept {
+  Admission admission;
+  if (message.size() != Admission::kBytes || !admission.read(message.data()))
+    return "an admission that cannot be";
+  if (admission.answer != Admission::Answer::kWelcome) {
     link.refused = true;
-    return verdict.text;
+    return admission.text;
   }
   proven(link);
   CallLine& line = *link.line;
@@ -122,7 +123,7 @@ std::string Calls::took_hello(Link& link, std::span<const std::byte> message) no
 
 std::string Calls::took_proof(const LinkRef& link, std::span<const std::byte> message) noexcept {
   if (link->refused) return "";
-  if (Verdict verdict; is_rejection(message, &verdict)) return "the client rejects this server";
+  if (Admission admission; is_rejection(message, &admission)) return "the client rejects this server";
   const Digest wanted = prove(Prover::kClient, config_.secret, link->hello, link->answer);
   std::string refusal;
   if (message.size() != kProofBytes || !equal(message.data(), wanted.data(), wanted.size())) {
@@ -143,17 +144,17 @@ std::string Calls::took_proof(const LinkRef& link, std::span<const std::byte> me
       refusal = "the server already has " + std::to_string(clients) + " clients, which is the limit";
     }
   }
-  Verdict verdict;
+  Admission admission;
   if (!refusal.empty()) {
-    copy_text(verdict.text, refusal.c_str());
+    copy_text(admission.text, refusal.c_str());
     link->refused = true;
-    put(*link, verdict);
+    put(*link, admission);
     link->end_after_writes(refusal);
     return "";
   }
   proven(*link);
-  verdict.answer = Verdict::Answer::kWelcome;
-  put(*link, verdict);
+  admission.answer = Admission::Answer::kWelcome;
+  put(*link, admission);
   link->stage = Link::Stage::kOpen;
   link->open(link->line->queue);
   link->flush();

@@ -154,7 +154,7 @@ std::string Calls::took(const LinkRef& link, std::span<const grpc::Slice> messag
       case Link::Stage::kHello: return took_hello(*link, given);
       case Link::Stage::kAnswer: return took_answer(*link, given);
       case Link::Stage::kProof: return took_proof(link, given);
-      default: return took_verdict(*link, given);
+      default: return took_admission(*link, given);
     }
   }
   const std::shared_ptr<CallLine> line = link->line;

@@ -50,7 +50,7 @@ class Calls final : public CallNetwork, public LinkOwner {
   // ---- call_handshake.cpp: how links begin ----
   void say_hello(Link& link);
   std::string took_answer(Link& link, std::span<const std::byte> message) noexcept;
-  std::string took_verdict(Link& link, std::span<const std::byte> message) noexcept;
+  std::string took_admission(Link& link, std::span<const std::byte> message) noexcept;
   std::string why_not(const Hello& hello) const;
   std::string took_hello(Link& link, std::span<const std::byte> message) noexcept;
   std::string took_proof(const LinkRef& link, std::span<const std::byte> message) noexcept;

@@ -347,7 +347,7 @@ std::string Endpoint::took(const LinkRef& link, std::span<const grpc::Slice> mes
     case Link::Stage::kProof: return took_proof(link, given);
     case Link::Stage::kMeeting:
     case Link::Stage::kOpen: return took_meeting(link, given);
-    default: return took_verdict(link, given);
+    default: return took_admission(link, given);
   }
 }
 
@@ -376,7 +376,7 @@ void Endpoint::over(const LinkRef& link, const std::string& why, const std::stri
 // This link sends and receives nothing any more.
 void Endpoint::over_data(const LinkRef& link, const std::string& why, const std::string& status) noexcept {
   Peer& peer = at(link->peer);
-  const bool opened = link->stage >= Link::Stage::kVerdict;
+  const bool opened = link->stage >= Link::Stage::kAdmission;
   const std::string broke = why.empty()     ? kBroke
                             : link->refused ? " rejected this worker: " + why
                                             : " violated the protocol: " + why;

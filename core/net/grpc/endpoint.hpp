@@ -171,13 +171,13 @@ class Endpoint final : public Transport, public LinkOwner, public CarrierUser {
   std::string took_hello(const LinkRef& link, std::span<const std::byte> message) noexcept;
   std::string took_answer(const LinkRef& link, std::span<const std::byte> message) noexcept;
   std::string took_proof(const LinkRef& link, std::span<const std::byte> message) noexcept;
-  std::string took_verdict(const LinkRef& link, std::span<const std::byte> message) noexcept;
+  std::string took_admission(const LinkRef& link, std::span<const std::byte> message) noexcept;
   Fault fault_of(const std::string& certificate, int worker) const;
   std::string why_not(const Link& link, const Hello& hello) const;
   std::string not_in_this_generation(const Hello& hello) noexcept;
   void stranger_over(Link& link) noexcept;
   void note_stranger(int claimed, const std::string& what) noexcept;
-  std::string admit(const LinkRef& link, const Hello& hello, Verdict::Answer* answer) noexcept;
+  std::string admit(const LinkRef& link, const Hello& hello, Admission::Answer* answer) noexcept;
 
   // ---- meeting.cpp: the carriers of data links ----
   bool carries(const Link& link) const noexcept {

@@ -99,21 +99,22 @@ std::string Endpoint::took_answer(const LinkRef& link, std::span<const std::byte
   }
   const Digest proof = prove(Prover::kClient, config_.secret, link->hello, link->answer);
   link->put_raw(proof.data(), proof.size());
-  link->stage = Link::Stage::kVerdict;
+  link->stage = Link::Stage::kAdmission;
   // The peer may have accepted the link from here on, and no second one can take its place.
   if (!carries(*link)) link->open(link->purpose == Purpose::kControl ? peer.control_queue : peer.out_queue);
   link->flush();
   return "";
 }
 
-std::string Endpoint::took_verdict(const LinkRef& link, std::span<const std::byte> message) noexcept {
-  Verdict verdict;
+std::string Endpoint::took_admission(const LinkRef& link, std::span<const std::byte> message) noexcept {
+  Admission admission;
   Peer& peer = at(link->peer);
-  if (message.size() != Verdict::kBytes || !verdict.read(message.data())) return "a verdict that cannot be";
-  if (verdict.answer != Verdict::Answer::kWelcome) {
+  if (message.size() != Admission::kBytes || !admission.read(message.data()))
+    return "an admission that cannot be";
+  if (admission.answer != Admission::Answer::kWelcome) {
     // A later instance of it may accept.
-    link->refused = verdict.answer == Verdict::Answer::kNo;
-    return verdict.text;
+    link->refused = admission.answer == Admission::Answer::kNo;
+    return admission.text;
   }
   proven(*link);
   {
@@ -230,24 +231,24 @@ std::string Endpoint::took_proof(const LinkRef& link, std::span<const std::byte>
   if (link->refused) return "";
   Hello hello;
   if (!hello.read(link->hello)) return "no hello";
-  if (Verdict verdict; is_rejection(message, &verdict)) {
+  if (Admission admission; is_rejection(message, &admission)) {
     link->refused = true;
     note_stranger(hello.from,
-                  "rejects the certificate of worker " + std::to_string(me()) + ", which " + verdict.text);
+                  "rejects the certificate of worker " + std::to_string(me()) + ", which " + admission.text);
     return "the client rejects this worker";
   }
   const Digest wanted = prove(Prover::kClient, config_.secret, link->hello, link->answer);
   const bool proof = message.size() == kProofBytes && equal(message.data(), wanted.data(), wanted.size());
-  Verdict verdict;
+  Admission admission;
   if (proof) incoming_.proven(link->connection);
   const std::string refusal =
-      proof ? admit(link, hello, &verdict.answer)
+      proof ? admit(link, hello, &admission.answer)
             : "its DIST_JOB_SECRET differs from this job's secret. Set the same secret for all workers.";
   if (refusal.empty()) return "";
-  copy_text(verdict.text, refusal.c_str());
+  copy_text(admission.text, refusal.c_str());
   link->refused = true;
   note_stranger(hello.from, "was refused: " + refusal);
-  put(*link, verdict);
+  put(*link, admission);
   link->end_after_writes(refusal);
   return "";
 }
@@ -299,7 +300,7 @@ std::string Endpoint::not_in_this_generation(const Hello& hello) noexcept {
 
 // Admits an authenticated member of the job; returns an empty string, or the reason for a refusal. A worker
 // that has ended here may belong to the next strategy.
-std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::Answer* answer) noexcept {
+std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Admission::Answer* answer) noexcept {
   Peer& peer = at(hello.from);
   const bool control = hello.purpose == Purpose::kControl;
   if (hello.receiver != kNobody && hello.receiver != incarnation_) {
@@ -308,7 +309,7 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::An
   }
   const std::string not_now = not_in_this_generation(hello);
   if (!not_now.empty()) {
-    if (ends()) *answer = Verdict::Answer::kLater;
+    if (ends()) *answer = Admission::Answer::kLater;
     return not_now;
   }
   // It has left this generation without having met worker 0.
@@ -320,7 +321,7 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::An
     const bool is_over = peer.life == Life::kLost || peer.life == Life::kLeft;
     const bool same = peer.known && peer.incarnation == hello.sender;
     if (control && !same && (is_over || (hello.forms == 1 && (formed_ || !config_.forms)))) {
-      *answer = Verdict::Answer::kLater;
+      *answer = Admission::Answer::kLater;
       peer.asked_ns = steady_now_ns();
       asked_ns_.store(peer.asked_ns, std::memory_order_relaxed);
       if (!is_over || hello.forms == 1)
@@ -331,7 +332,7 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::An
       return "worker " + number(hello.from) + " is no longer part of this job: " + peer.why;
     }
     if (control && peer.control != nullptr && peer.incarnation != hello.sender) {
-      if (ends()) *answer = Verdict::Answer::kLater;
+      if (ends()) *answer = Admission::Answer::kLater;
       return "worker " + number(hello.from) +
              " has already joined and is running, so this is a second process for it";
     }
@@ -352,9 +353,9 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::An
     if (!control && closed_) peer.in_queue.put({.kind = FrameKind::kLeaving});
   }
   proven(*link);
-  Verdict verdict;
-  verdict.answer = Verdict::Answer::kWelcome;
-  put(*link, verdict);
+  Admission admission;
+  admission.answer = Admission::Answer::kWelcome;
+  put(*link, admission);
   if (!carries(*link)) link->open(queue);
   if (control) introduce(peer);
   link->flush();

@@ -107,13 +107,13 @@ bool Answer::read(std::span<const std::byte> bytes) noexcept {
   return in.good() && bytes.size() == kBytes;
 }
 
-void Verdict::write(std::byte* to_bytes) const noexcept {
+void Admission::write(std::byte* to_bytes) const noexcept {
   WireWriter out(to_bytes);
   out.put(static_cast<uint32_t>(answer));
   out.put(text);
 }
 
-bool Verdict::read(const std::byte* bytes) noexcept {
+bool Admission::read(const std::byte* bytes) noexcept {
   WireReader in(bytes, kBytes);
   answer = static_cast<Answer>(in.take_in<uint32_t>(0, static_cast<uint32_t>(Answer::kLater)));
   in.take(text);

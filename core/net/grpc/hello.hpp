@@ -6,7 +6,7 @@
 //     Hello                        its identity and its cluster
 //                   Answer         its identity or a reason to refuse, and a proof that it knows the job's secret
 //     Proof                        that the client knows the secret, too
-//                   Verdict        accepted, or the reason for a refusal; frames may follow immediately
+//                   Admission      accepted, or the reason for a refusal; frames may follow immediately
 //     frames
 //
 // A proof is an HMAC-SHA256, keyed with the secret, over all preceding bytes, which contain a fresh random
@@ -90,7 +90,7 @@ struct Answer {
 
 inline constexpr std::size_t kProofBytes = 32;
 
-struct Verdict {
+struct Admission {
   static constexpr std::size_t kBytes = 4 + kReasonTextBytes;
   // kLater: the worker may be accepted if it asks again later.
   enum class Answer : uint32_t { kNo, kWelcome, kLater };

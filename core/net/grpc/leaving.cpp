@@ -118,7 +118,7 @@ void Endpoint::leave_if_done() noexcept {
 // was never in a generation is missed by none.
 bool Endpoint::must_learn(const Peer& peer) const noexcept {
   // Worker 0 may have admitted this worker already.
-  if (!hub() && peer.number == 0 && peer.control != nullptr && peer.control->stage == Link::Stage::kVerdict)
+  if (!hub() && peer.number == 0 && peer.control != nullptr && peer.control->stage == Link::Stage::kAdmission)
     return true;
   const bool is_in_none = config_.forms && !formed_;
   return peer.life == Life::kUnknown && (hub() || peer.number == 0) && !to_form_ && !refused_ &&

@@ -60,7 +60,7 @@ void Link::flush() noexcept {
       const std::scoped_lock lock(mutex_);
       if (writing_ || closing_) return;
       // The peer disconnects a client that sends much before it has proven itself.
-      const bool held = stage == Stage::kVerdict;
+      const bool held = stage == Stage::kAdmission;
       if (!raw_.empty()) {
         const grpc::Slice slice(raw_.front().data(), raw_.front().size());
         written_ = grpc::ByteBuffer(&slice, 1);
@@ -181,16 +181,16 @@ bool gather(std::span<const grpc::Slice> message, std::byte (&to)[kMostBeginning
 }
 
 std::string reject_server(Link& link, const std::string& why) noexcept {
-  Verdict verdict;
-  copy_text(verdict.text, why.c_str());
-  put(link, verdict);
+  Admission admission;
+  copy_text(admission.text, why.c_str());
+  put(link, admission);
   link.end_after_writes("its certificate " + why);
   return "";
 }
 
-bool is_rejection(std::span<const std::byte> message, Verdict* out) noexcept {
-  return message.size() == Verdict::kBytes && out->read(message.data()) &&
-         out->answer == Verdict::Answer::kNo;
+bool is_rejection(std::span<const std::byte> message, Admission* out) noexcept {
+  return message.size() == Admission::kBytes && out->read(message.data()) &&
+         out->answer == Admission::Answer::kNo;
 }
 
 int64_t prove_within_ns(int64_t lease_ns) noexcept {

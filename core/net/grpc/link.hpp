@@ -68,13 +68,13 @@ class OwnedLink {
 class Link : private OwnedLink, public std::enable_shared_from_this<Link> {
  public:
   // The message that the link is waiting for.
-  enum class Stage { kHello, kAnswer, kProof, kVerdict, kMeeting, kOpen };
+  enum class Stage { kHello, kAnswer, kProof, kAdmission, kMeeting, kOpen };
 
   virtual ~Link() = default;
 
   // Sends a message of the handshake, which does not consist of frames.
   void put_raw(const std::byte* data, std::size_t bytes);
-  // From here on, the link sends the frames in this queue. In stage kVerdict it holds them back.
+  // From here on, the link sends the frames in this queue. In stage kAdmission it holds them back.
   void open(FrameQueue& queue) noexcept;
   // The same through its carrier. put_raw() still uses the stream.
   void open_carried() noexcept;
@@ -167,7 +167,7 @@ bool gather(std::span<const grpc::Slice> message, std::byte (&to)[kMostBeginning
 // the server can report it, too. `why` continues "its certificate". Returns "".
 std::string reject_server(Link& link, const std::string& why) noexcept;
 // On the server: whether the client has sent such a reason.
-bool is_rejection(std::span<const std::byte> message, Verdict* out) noexcept;
+bool is_rejection(std::span<const std::byte> message, Admission* out) noexcept;
 // Time limit for the handshake: as long as peers tolerate a process that stands still, within bounds.
 int64_t prove_within_ns(int64_t lease_ns) noexcept;
 

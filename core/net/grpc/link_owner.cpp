@@ -186,7 +186,7 @@ int64_t LinkOwner::look_at_links(int64_t now) noexcept {
   release(std::move(idle));
   for (const LinkRef& each : links) {
     // If its proof is in flight, this process made the link, and the peer's lease decides.
-    if (each->opened() || each->stage == Link::Stage::kVerdict) continue;
+    if (each->opened() || each->stage == Link::Stage::kAdmission) continue;
     const int64_t until = each->born_ns + within;
     if (now >= until) {
       each->end("it did not authenticate in time");

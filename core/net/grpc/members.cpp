@@ -437,7 +437,7 @@ void Endpoint::over_control(Peer& peer, const LinkRef& link, const std::string& 
   if (link->refused) return refused(peer.name + " rejected this worker: " + why, true);
   if (!opened)
     return cannot_reach(peer, why.empty() ? status : why,
-                        !why.empty() && link->stage == Link::Stage::kVerdict);
+                        !why.empty() && link->stage == Link::Stage::kAdmission);
   if (peer.number == 0 && why.empty()) {
     const std::scoped_lock lock(members_);
     leader_broke_ = true;

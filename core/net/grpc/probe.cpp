@@ -50,7 +50,7 @@ class Look {
     // gRPC ends connections that do not negotiate HTTP/2.
     constexpr unsigned char kHttp2[] = {2, 'h', '2'};
     SSL_set_alpn_protos(ssl_.get(), kHttp2, sizeof kHttp2);
-    // The handshake goes on with an invalid certificate. SSL_get_verify_result() has the verdict.
+    // The handshake goes on with an invalid certificate. SSL_get_verify_result() has the result.
     SSL_set_verify(ssl_.get(), SSL_VERIFY_NONE, nullptr);
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rule: the culprit is the member that left, otherwise the minority, otherwise (in a tie) all that differ
 // from the member with the lowest id, whose call is taken as the expected one.
-#include "tests/faults/verdict.hpp"
+#include "tests/faults/expected.hpp"
 
 #include "tests/faults/findings.hpp"
 

@@ -2,7 +2,7 @@
 // The rule: peers name the worker, and also its replica if the worker's own group has detected it. If all
 // replicas of a worker make the mistake, the workers detect it: the minority is the culprit, or worker 1 in a
 // tie.
-#include "tests/faults/worker_verdict.hpp"
+#include "tests/faults/worker_expected.hpp"
 
 #include "tests/faults/findings.hpp"
 
