@@ -92,7 +92,7 @@ Channel::~Channel() {
 
 void Channel::begin_run() noexcept {
   if (line_) line_->end_run();
-  if (group_.poisoned()) {
+  if (group_.aborted()) {
     // The members may have issued different numbers, and packs are shut, even those of completed collectives.
     // So all members continue with a number that none has reached.
     uint32_t latest = members_[0].issued;
@@ -138,7 +138,7 @@ Status Channel::count_copies(const Member& member, uint32_t number, Patience& pa
 }
 
 Status Channel::issue(const Member& member, Call& call, WorkList& list, Cancel* cancel, Ref<Work>* out) {
-  DIST_TRY(group_.poisoned() ? group_.failure() : kOk);
+  DIST_TRY(group_.aborted() ? group_.failure() : kOk);
   Signature signature;
   signature.asynchronous = 1;
   DIST_TRY(call.check(line_ ? line_->meeting().first() + member.me : member.me, all_, signature));

@@ -68,7 +68,7 @@ bool CrossingLine::go_on() noexcept {
   for (Slot& slot : slots_) {
     // As many as arrive at once.
     bool used = go_on(slot);
-    while (!used && front_ != nullptr && !group().poisoned()) {
+    while (!used && front_ != nullptr && !group().aborted()) {
       Places::Place& place = *front_;
       front_ = place.waiting.next;
       begin(slot, *place.waiting.chunk, place.waiting.number);
@@ -76,7 +76,7 @@ bool CrossingLine::go_on() noexcept {
     }
     busy = busy || used;
   }
-  if (!group().poisoned()) return busy;
+  if (!group().aborted()) return busy;
   stop();
   return false;
 }

@@ -49,7 +49,7 @@ class CrossingLine final : public Crossings::Item {
   void advance() noexcept { home_.advance(); }
   // Fails the collective on all workers.
   void fail(Places::Place& place, uint32_t number, Trouble trouble, int64_t waited_ns) noexcept;
-  // The group is poisoned, and a member gives up.
+  // The group is aborted, and a member gives up.
   void let_go() noexcept { home_.stop(group()); }
 
   bool go_on() noexcept override;

@@ -25,7 +25,7 @@ class Crossings final : public BackgroundWork {
 
     // Advances as far as possible. Returns false if there is nothing to do for now.
     virtual bool go_on() noexcept = 0;
-    // The group is poisoned: afterwards nothing touches its members' tensors.
+    // The group is aborted: afterwards nothing touches its members' tensors.
     virtual void stop() noexcept = 0;
 
    protected:
@@ -68,7 +68,7 @@ class Crossings final : public BackgroundWork {
     const std::lock_guard lock(mutex_);
     look();
   }
-  // The group is poisoned, and nothing may touch its members' tensors any more.
+  // The group is aborted, and nothing may touch its members' tensors any more.
   void stop(const Group& group) noexcept;
   // The item is not used any more.
   void end(Item& item) noexcept {

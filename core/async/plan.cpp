@@ -260,7 +260,7 @@ Status PlannedWork::put_together(const Member& member, Plan& plan) noexcept {
 }
 
 Status PlannedWork::begin_round() noexcept {
-  if (group_.poisoned()) return group_.failure();
+  if (group_.aborted()) return group_.failure();
   uint64_t failed_runs = failed_runs_;
   if (meeting_ != nullptr) DIST_TRY(meeting_->hear_of_run_before(group_, &failed_runs));
   if (failures_ != group_.failures() || failed_runs != failed_runs_) {

@@ -168,11 +168,11 @@ bool Work::ended() noexcept {
   if (advance()) {
     if (late) (void)group_.check_run();
     // If the host's operator has thrown, the group failed before the work was complete.
-    end(calls_host() && group_.poisoned() ? group_.failure().code() : DIST_OK);
+    end(calls_host() && group_.aborted() ? group_.failure().code() : DIST_OK);
     return true;
   }
   if (late && waits()) end_late(Trouble::kRunDeadline, 0);
-  if (!group_.poisoned()) return false;
+  if (!group_.aborted()) return false;
   group_.explain_cancel([&] { return report(Trouble::kCancelled, 0); });
   give_up();
   // A work that was complete before the failure is complete on all members.

@@ -111,7 +111,7 @@ class Work : public Counted {
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
   bool under_way() const noexcept { return list_ != nullptr; }
   // Whether ended() would return true without doing any of the work.
-  bool settled() const noexcept { return !under_way() || complete() || group_.poisoned(); }
+  bool settled() const noexcept { return !under_way() || complete() || group_.aborted(); }
 
   // ---- For waiting threads ----
 
@@ -147,7 +147,7 @@ class Work : public Counted {
 
   // Helps the work along; returns true if it is complete.
   virtual bool advance() noexcept = 0;
-  // Called when the group is poisoned. Afterwards nobody touches the member's tensors.
+  // Called when the group is aborted. Afterwards nobody touches the member's tensors.
   virtual void give_up() noexcept = 0;
   virtual bool complete() const noexcept = 0;
   void begin() noexcept;

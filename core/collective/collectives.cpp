@@ -123,7 +123,7 @@ bool do_share(const Member& member, const Exchange& exchange, Route route) noexc
     });
     return apart;
   }
-  const auto go_on = [&] { return !group.poisoned(); };
+  const auto go_on = [&] { return !group.aborted(); };
   if (exchange.pulls()) {
     exchange.pull(member.me, go_on);
     return true;

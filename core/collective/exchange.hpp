@@ -28,7 +28,7 @@ namespace dist {
 
 class Exchange {
  public:
-  // Members check between blocks whether the group is poisoned.
+  // Members check between blocks whether the group is aborted.
   static constexpr std::size_t kBlockUnits = (std::size_t{64} << 10) / kUnitBytes;
 
   // `offers[p]` belongs to rank p. `call` and `offers` must outlive the exchange. `cache_bytes` is the size of the
@@ -81,7 +81,7 @@ class Exchange {
   template <class GoOn>
   bool fold_dense(Range range, TaskList::Cursor& cursor, bool checks, GoOn&& go_on) const noexcept;
   // Whether the host's operator has thrown, or the group of a call with such an operator has failed otherwise.
-  bool failed() const noexcept { return call_.group != nullptr && call_.group->poisoned(); }
+  bool failed() const noexcept { return call_.group != nullptr && call_.group->aborted(); }
   // Whether all members receive copies of the same few bytes, each into an output of its own. Then it is
   // fastest if each member writes its own output, because a core can have more cache lines of peers in flight
   // for reading than for writing. Larger data are read once and written to all outputs (1 MiB on two cores of

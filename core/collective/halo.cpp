@@ -164,7 +164,7 @@ class Filler {
     }
     if (!zeros)
       from.data = static_cast<std::byte*>(tile.data) + first * static_cast<int64_t>(dtype_size(tile.dtype));
-    return copy_view(out_.dtype, out_.ndim, from, to_, [&] { return !member_.group.poisoned(); });
+    return copy_view(out_.dtype, out_.ndim, from, to_, [&] { return !member_.group.aborted(); });
   }
 
   const Member& member_;

@@ -59,7 +59,7 @@ bool reduce_part(const Member& member, const OneTensor& one) noexcept {
     for (std::size_t p = 0; p < num_dst; ++p) dst[p] += (at - moved) * one.out_size;
     moved = at;
     one.kernel({src, dst, members, num_dst, std::min(end - at, block), static_cast<double>(members), false});
-    if (group.poisoned()) break;
+    if (group.aborted()) break;
   }
   return true;
 }

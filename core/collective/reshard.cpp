@@ -63,7 +63,7 @@ void collect(const Member& member, const Partition& from, const Partition& to, c
     if (meet(wanted, there, ndim, begin, size) == 0) continue;
     const View source = part_of(*in[p], there, begin, size);
     const View target = part_of(out, wanted, begin, size);
-    if (!copy_view(out.dtype, out.ndim, source, target, [&] { return !member.group.poisoned(); })) return;
+    if (!copy_view(out.dtype, out.ndim, source, target, [&] { return !member.group.aborted(); })) return;
   }
 }
 

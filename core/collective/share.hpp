@@ -22,7 +22,7 @@ void share_blocks(const Member& member, std::size_t items, std::size_t block, Ru
     const Range part = part_of(items, lanes, lane);
     const std::size_t blocks = (part.end - part.begin + block - 1) / block;
     for (std::size_t b;
-         (b = group.take_ticket(member.me, static_cast<int>(lane))) < blocks && !group.poisoned();) {
+         (b = group.take_ticket(member.me, static_cast<int>(lane))) < blocks && !group.aborted();) {
       const Range taken = block_of(part.end - part.begin, block, b);
       run(Range{part.begin + taken.begin, part.begin + taken.end});
     }

@@ -97,11 +97,11 @@ Status exchange(const Member& member, WorkerMeeting& meeting, const Call& call) 
   TaskList::Cursor cursor;
   exchange.run(
       part_of(exchange.units(), static_cast<std::size_t>(group.size()), static_cast<std::size_t>(member.me)),
-      cursor, [&] { return !group.poisoned(); });
+      cursor, [&] { return !group.aborted(); });
   return group.finish(member.me);
 }
 
-// The carrier's part on behalf of its worker. If it fails, the group is poisoned.
+// The carrier's part on behalf of its worker. If it fails, the group is aborted.
 void lead(const Member& member, WorkerMeeting& meeting, const Signature& signature,
           int64_t start_ns) noexcept {
   Attendance& attendance = meeting.attendance();
@@ -120,7 +120,7 @@ bool meet(const Member& member, WorkerMeeting& meeting, const Signature& signatu
   Group& group = member.group;
   if (member.recorder != nullptr) meeting.attendance().arrive(member.me, steady_now_ns());
   const Status arrived = group.arrive(member.me, member.timeout_ns, published);
-  // If a member cannot enter, the group is poisoned; the members inside still wait for the carrier.
+  // If a member cannot enter, the group is aborted; the members inside still wait for the carrier.
   const bool inside = arrived.ok() && group.enter(member.me);
   if (inside && member.me == 0) lead(member, meeting, signature, start_ns);
   const bool goes_on = member.me == 0 ? meeting.release() : inside && meeting.await_release(member.me);

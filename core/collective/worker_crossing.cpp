@@ -46,11 +46,11 @@ void WorkerCrossing::stop() noexcept {
 WorkerCrossing::State WorkerCrossing::advance() noexcept {
   meeting_.transport().progress();
   while (state_ == State::kUnderWay) {
-    if (group_.poisoned()) {
+    if (group_.aborted()) {
       stop();
     } else if (!meeting_.goes_on(round_)) {
-      // The group will be poisoned soon.
-      if (!group_.poisoned()) return state_;
+      // The group will be aborted soon.
+      if (!group_.aborted()) return state_;
     } else if (!round_.settled()) {
       return state_;
     } else if (round_.here()) {
@@ -70,7 +70,7 @@ void WorkerCrossing::refuse(const ErrorRecord& why) noexcept {
       refusal(group_, call().collective, signature_.tag, static_cast<int64_t>(round_.number()), why));
 }
 
-// Reads the descriptions of all workers' members. Returns false if the group is poisoned.
+// Reads the descriptions of all workers' members. Returns false if the group is aborted.
 bool WorkerCrossing::take_in() noexcept {
   const WorkerMembers& members = round_.members();
   const AllMembers all(meeting_, group_);

@@ -7,7 +7,7 @@
 //     kHere       everything that the members bring is here; exchange() is the remaining work, which any threads
 //                 may share
 //     kDone       the outputs are written
-//     kStopped    the group is poisoned, and the members' tensors are not touched any more
+//     kStopped    the group is aborted, and the members' tensors are not touched any more
 #pragma once
 
 #include <cstddef>

@@ -307,7 +307,7 @@ void WorkerPieces::fold(const Run& run, std::size_t part, std::size_t parts) con
   const TaskList::Ranks writes = direct_out ? local : TaskList::Ranks{0, members_.num_members()};
   const Exchange exchange(call, members_.num_members(), folded_at_, side_.cache_bytes, writes);
   TaskList::Cursor cursor;
-  exchange.run(part_of(exchange.units(), parts, part), cursor, [&] { return !side_.group.poisoned(); });
+  exchange.run(part_of(exchange.units(), parts, part), cursor, [&] { return !side_.group.aborted(); });
 }
 
 // Whether this member's output is shared by all members of the worker, so that the first one writes it.

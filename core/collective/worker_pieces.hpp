@@ -46,7 +46,7 @@ class WorkerPieces {
   void pack() const noexcept;
   std::span<const Passage> ins() noexcept;
   bool folds() const noexcept { return schedule_.folds(); }
-  // Does part `part` of `parts`. Ends early if the group is poisoned.
+  // Does part `part` of `parts`. Ends early if the group is aborted.
   void fold(std::size_t part, std::size_t parts) const noexcept;
   bool has_outs() const noexcept { return folds() && schedule_.to_all(); }
   std::span<const Passage> outs() noexcept;

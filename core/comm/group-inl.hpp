@@ -82,7 +82,7 @@ template <class Sync>
   ++failures_;
   // relaxed: like the members' fields.
   has_reason_.store(false, std::memory_order_relaxed);
-  poison_.store(kHealthy, std::memory_order_release);
+  abort_state_.store(kHealthy, std::memory_order_release);
 }
 
 template <class Sync>
@@ -154,9 +154,9 @@ template <class Sync>
 Status BasicGroup<Sync>::woken(int me, Wake wake, int64_t waited_ns) noexcept {
   switch (wake) {
     case Wake::kReady: return kOk;
-    case Wake::kPoisoned: return give_up(me);
-    case Wake::kDeadline: return poison(me, Trouble::kDeadline, waited_ns);
-    case Wake::kRunDeadline: return poison(me, Trouble::kRunDeadline, waited_ns);
+    case Wake::kAborted: return give_up(me);
+    case Wake::kDeadline: return abort(me, Trouble::kDeadline, waited_ns);
+    case Wake::kRunDeadline: return abort(me, Trouble::kRunDeadline, waited_ns);
     case Wake::kDisagreement: return disagree(me);
     case Wake::kForked: return no_peers();
   }
@@ -172,7 +172,7 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
   // seq_cst: the loads of the races "sleep" and "wake". As acquire loads they make the slot, or all slots,
   // visible.
   const auto ready = [&] { return word.value.load(std::memory_order_seq_cst) == round; };
-  const auto over = [&] { return ready() || poison_.load(std::memory_order_seq_cst) != kHealthy; };
+  const auto over = [&] { return ready() || abort_state_.load(std::memory_order_seq_cst) != kHealthy; };
   const auto differs = [&] { return peer >= 0 && disagreement(me); };
 
   // The deadline counts from the member's first wait in the round, so waiting for several peers in turn does
@@ -215,9 +215,9 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
     }
     patience.slept(host_.now_ns() - start);
   }
-  // If the peer has arrived, it was in time, even if another member's deadline has poisoned the group
+  // If the peer has arrived, it was in time, even if another member's deadline has aborted the group
   // meanwhile.
-  return ready() ? Wake::kReady : Wake::kPoisoned;
+  return ready() ? Wake::kReady : Wake::kAborted;
 }
 
 template <class Sync>
@@ -251,7 +251,7 @@ void BasicGroup<Sync>::await_done(int me, int peer) noexcept {
   }
 }
 
-// Waits until the last member of an oversubscribed group has left. Returns false if the group is poisoned, in
+// Waits until the last member of an oversubscribed group has left. Returns false if the group is aborted, in
 // which case a member that has given up is not counted.
 template <class Sync>
 bool BasicGroup<Sync>::await_all_out(int me) noexcept {
@@ -259,7 +259,7 @@ bool BasicGroup<Sync>::await_all_out(int me) noexcept {
   Word& word = crowd_.all_out();
   // seq_cst: the loads of the races "sleep" and "wake".
   const auto all_out = [&] { return word.value.load(std::memory_order_seq_cst) == round; };
-  const auto over = [&] { return all_out() || poison_.load(std::memory_order_seq_cst) != kHealthy; };
+  const auto over = [&] { return all_out() || abort_state_.load(std::memory_order_seq_cst) != kHealthy; };
   while (!spin_until<Sync>(policy_, over) && !memory_.forked()) {
     // acquire keeps this load before the ones in over(), as in wait().
     const uint32_t seen = word.value.load(std::memory_order_acquire);
@@ -284,7 +284,7 @@ Status BasicGroup<Sync>::finish_in_crowd(int me) noexcept {
       if (peer != me && !soon(me, peer, members_[peer].done, [](int) {})) await_done(me, peer);
     }
   }
-  return poisoned() ? give_up(me) : kOk;  // as in finish()
+  return aborted() ? give_up(me) : kOk;  // as in finish()
 }
 
 template <class Sync>
@@ -296,7 +296,7 @@ void BasicGroup<Sync>::leave(int me, uint32_t run, Status returned, const ErrorR
   }
   member.departure.returned = returned.code();
   mark_left(me, run);
-  if (poisoned()) return;
+  if (aborted()) return;
   outgoing_signature(me) = member.departure;
   publish(me);
   if (policy_.oversubscribed) {

@@ -14,14 +14,14 @@
 // When members may touch each other's buffers:
 //
 //     open()     the group is healthy: no peer reads this member's slot any more, so it may be written
-//     arrive()   all members have arrived and agree                 (waits; deadline, poison)
+//     arrive()   all members have arrived and agree                 (waits; deadline, abort)
 //     enter()    no member has given up since: peers' buffers, and their tensor lists, may be touched
-//     ...        kernels; check poisoned() between blocks
+//     ...        kernels; check aborted() between blocks
 //     finish()   all members are done with all buffers              (waits only for peers in kernels)
 //
 // Invariant: a member returns only when no peer touches its buffers, whether the round succeeds or fails. Any
-// failure *poisons* the group until the next run: one member writes the report, and all members return it. A
-// member that gives up first poisons the group and then waits until no peer that has entered is still
+// failure *aborts* the group until the next run: one member writes the report, and all members return it. A
+// member that gives up first aborts the group and then waits until no peer that has entered is still
 // working. enter() and give_up() each make their own store visible before they load the other's, so at least
 // one of the two sees the other.
 //
@@ -35,17 +35,17 @@
 //     slot      a slot's `round`: the rest of the slot, the signature, the failure, the member's buffers
 //     done      `done`: what the member did to its peers' buffers, and that it no longer reads them
 //     crowd     `released`: all slots, and what the last member did alone; `all_out`: as `done`, for all members
-//     report    `poison_` when it becomes kReported: the report
+//     report    `abort_state_` when it becomes kReported: the report
 //
 // In four places two threads race: each stores a word and then loads the word that the other stores, and at
 // least one of them must see the other's store. These stores and loads are seq_cst. If the policy is
 // asymmetric, the frequent side is only in program order, and the rare side calls rare_barrier() between its
 // store and its load:
 //
-//     sleep     publish(): word | sleepers                      sleep(): sleepers | word          (word.hpp)
-//     touch     enter(): entered | poison_                      give_up(): poison_ | entered
-//     wake      whoever poisons: poison_ | sleepers             sleep(): sleepers | poison_       (both seq_cst)
-//     asleep    leave(): slot | asleep_                         wait(): asleep_ | slots
+//     sleep     publish(): word | sleepers                    sleep(): sleepers | word          (word.hpp)
+//     touch     enter(): entered | abort_state_              give_up(): abort_state_ | entered
+//     wake      whoever aborts: abort_state_ | sleepers       sleep(): sleepers | abort_state_  (both seq_cst)
+//     asleep    leave(): slot | asleep_                       wait(): asleep_ | slots
 #pragma once
 
 #include <cstddef>
@@ -115,7 +115,7 @@ class BasicGroup final : public Rendezvous {
     // acquire, relaxed and release suffice because no member is inside. The members' fields became visible to
     // this thread when the last run ended, and become visible to members when the next one starts. Only
     // cancel() may be called at any time, and it reads none of them.
-    if (poisoned()) [[unlikely]]
+    if (aborted()) [[unlikely]]
       heal();
     first_ = members_[0].round;
     // relaxed: it becomes visible to the members when the run starts.
@@ -124,9 +124,9 @@ class BasicGroup final : public Rendezvous {
 
   // ---- A member's side of its next round ----
 
-  // Call this before writing the slot. Fails with the report if the group is poisoned or the run's deadline
+  // Call this before writing the slot. Fails with the report if the group is aborted or the run's deadline
   // has passed. A member that never sleeps checks the deadline nowhere else.
-  Status open() noexcept { return poisoned() || deadline_.at_ns != 0 ? check_run() : kOk; }
+  Status open() noexcept { return aborted() || deadline_.at_ns != 0 ? check_run() : kOk; }
 
   // The signature and the slot to fill in for the next round. draft() clears the signature;
   // outgoing_signature() leaves the fields of an earlier round in place.
@@ -162,7 +162,7 @@ class BasicGroup final : public Rendezvous {
   template <class Published, class Look, class Waits>
   Status arrive(int me, int64_t timeout_ns, Published&& published, Look&& about_to_look,
                 Waits&& waits) noexcept {
-    if (poisoned()) return turned_away();
+    if (aborted()) return turned_away();
     publish(me);
     published();
     if (!policy_.oversubscribed) return await_slots(me, timeout_ns, about_to_look, waits);
@@ -186,7 +186,7 @@ class BasicGroup final : public Rendezvous {
   // with enter().
   template <class Work>
   Status arrive_and_work_alone(int me, int64_t timeout_ns, Work&& work, bool* out_shares) noexcept {
-    if (poisoned()) return turned_away();
+    if (aborted()) return turned_away();
     publish(me);
     bool last = false;
     DIST_TRY(come(me, timeout_ns, &last));
@@ -232,7 +232,7 @@ class BasicGroup final : public Rendezvous {
   // case.
   bool enter(int me) noexcept {
     MemberState& member = members_[me];
-    // The race "touch". If a member that gives up does not see this `entered`, its change of poison_ came
+    // The race "touch". If a member that gives up does not see this `entered`, its change of abort_state_ came
     // first, and the load below sees it.
     if (policy_.asymmetric) {
       // relaxed: this store publishes no other data. give_up()'s rare_barrier() orders it.
@@ -241,7 +241,7 @@ class BasicGroup final : public Rendezvous {
     } else {
       member.entered.store(member.round, std::memory_order_seq_cst);
     }
-    return poison_.load(std::memory_order_seq_cst) == kHealthy;
+    return abort_state_.load(std::memory_order_seq_cst) == kHealthy;
   }
 
   // Announces that this member is done with all buffers, and waits until all members are.
@@ -251,9 +251,9 @@ class BasicGroup final : public Rendezvous {
     for (int peer = 0; peer < size_; ++peer) {
       if (peer != me && !soon(me, peer, members_[peer].done, [](int) {})) await_done(me, peer);
     }
-    // A member that gave up saw the poison before it published `done` with release. So a member that has seen
-    // this `done` sees the poison too.
-    return poisoned() ? give_up(me) : kOk;
+    // A member that gave up saw the abort before it published `done` with release. So a member that has seen
+    // this `done` sees the abort too.
+    return aborted() ? give_up(me) : kOk;
   }
   // Like finish(), but does not wait. For rounds in which no peer touches this member's buffers.
   void finish_without_waiting(int me) noexcept { (void)say_done(me); }
@@ -261,7 +261,7 @@ class BasicGroup final : public Rendezvous {
   void await_done(int me, int peer) noexcept;
 
   // acquire: with kReported, the report becomes visible.
-  bool poisoned() const noexcept { return poison_.load(std::memory_order_acquire) != kHealthy; }
+  bool aborted() const noexcept { return abort_state_.load(std::memory_order_acquire) != kHealthy; }
 
   // A ticket is the index of a block of one part. Any member may take the next one. Member k resets the
   // tickets of part k before it arrives.
@@ -318,7 +318,7 @@ class BasicGroup final : public Rendezvous {
 
   // ---- For asynchronous and planned work (core/async/channel.hpp) ----
 
-  // Counts the events of such work. Threads that wait for it sleep here; poison wakes them, too.
+  // Counts the events of such work. Threads that wait for it sleep here; an abort wakes them, too.
   Word& progress() noexcept { return progress_; }
   // From now on, a member that leaves wakes the threads that wait for progress.
   void watch_departures() noexcept { watched_.store(true, std::memory_order_relaxed); }
@@ -348,10 +348,10 @@ class BasicGroup final : public Rendezvous {
   template <class Report>
   void explain_cancel(Report&& report) noexcept {
     uint32_t cancelled = kCancelled;
-    if (poison_.compare_exchange_strong(cancelled, kReporting, std::memory_order_seq_cst))
+    if (abort_state_.compare_exchange_strong(cancelled, kReporting, std::memory_order_seq_cst))
       post(std::forward<Report>(report)());
   }
-  // Returns the report of a poisoned group.
+  // Returns the report of an aborted group.
   Status failure() noexcept { return turned_away(); }
   // Which deadline has passed for a wait since `start_ns`, if any. timeout_ns: 0 selects the group's.
   Trouble overdue(int64_t start_ns, int64_t timeout_ns, int64_t* out_waited_ns) const noexcept;
@@ -363,17 +363,17 @@ class BasicGroup final : public Rendezvous {
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
   WaitGraph* wait_graph() const noexcept { return wait_graph_; }
 
-  // The report if the group is poisoned and its report is complete, otherwise NULL.
+  // The report if the group is aborted and its report is complete, otherwise NULL.
   const ErrorRecord* report() const noexcept {
     // acquire: pairs with post()'s store after the report.
-    if (poison_.load(std::memory_order_acquire) != kReported) return nullptr;
+    if (abort_state_.load(std::memory_order_acquire) != kReported) return nullptr;
     Sync::reading(report_);
     return &report_;
   }
   // Whether cancel() ended the run's rounds.
   bool cancelled() const noexcept {
-    const uint32_t poison = poison_.load(std::memory_order_acquire);
-    return poison == kCancelled || (poison == kReported && report_.code == DIST_CANCELLED);
+    const uint32_t state = abort_state_.load(std::memory_order_acquire);
+    return state == kCancelled || (state == kReported && report_.code == DIST_CANCELLED);
   }
   bool arrived(int rank, uint32_t round) const noexcept override {
     return members_[rank].slots[round & 1].round.value.load(std::memory_order_seq_cst) == round;
@@ -391,8 +391,8 @@ class BasicGroup final : public Rendezvous {
   using MemberState = BasicMemberState<Sync>;
   template <class T>
   using Atomic = typename Sync::template Atomic<T>;
-  enum Poison : uint32_t { kHealthy = 0, kCancelled = 1, kReporting = 2, kReported = 3 };
-  enum class Wake { kReady, kPoisoned, kDeadline, kRunDeadline, kDisagreement, kForked };
+  enum AbortState : uint32_t { kHealthy = 0, kCancelled = 1, kReporting = 2, kReported = 3 };
+  enum class Wake { kReady, kAborted, kDeadline, kRunDeadline, kDisagreement, kForked };
 
   // If members disagree and some have not arrived yet, the report waits this long for their slots.
   static constexpr int64_t kDiagnosisGraceNs = 1'000'000'000;
@@ -468,7 +468,7 @@ class BasicGroup final : public Rendezvous {
   bool disagreement(int me) const noexcept;
   Status disagree(int me) noexcept;
   void gather(uint32_t round, const Signature** signatures, const ErrorRecord** failures) const noexcept;
-  Status poison(int me, Trouble trouble, int64_t waited_ns) noexcept;
+  Status abort(int me, Trouble trouble, int64_t waited_ns) noexcept;
   Status give_up(int me) noexcept;
   Status turned_away() noexcept;
   template <class Explain>
@@ -491,7 +491,7 @@ class BasicGroup final : public Rendezvous {
   MemberState* members_ = nullptr;
   EagerPayload* eager_ = nullptr;  // two for each member; NULL if oversubscribed
   // A run without a deadline does not write this line, so members keep their copies of it.
-  alignas(kApart) Atomic<uint32_t> poison_{kHealthy};
+  alignas(kApart) Atomic<uint32_t> abort_state_{kHealthy};
   uint32_t failures_ = 0;  // failed runs
   RunDeadline deadline_;   // of the current run
   // Every run writes this line when it begins.

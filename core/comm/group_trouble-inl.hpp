@@ -23,16 +23,16 @@ Status BasicGroup<Sync>::disagree(int me) noexcept {
   auto* const failures = DIST_ON_STACK(const ErrorRecord*, size_);
   const int64_t start = Sync::now_ns();
   for (;;) {
-    // acquire suffices: this load only ends the loop, and give_up() loads poison_ again.
-    if (poison_.load(std::memory_order_acquire) != kHealthy) return give_up(me);
+    // acquire suffices: this load only ends the loop, and give_up() loads abort_state_ again.
+    if (abort_state_.load(std::memory_order_acquire) != kHealthy) return give_up(me);
     gather(round, signatures, failures);
     Evidence evidence;
     evidence.signatures = {signatures, static_cast<std::size_t>(size_)};
     evidence.failures = {failures, static_cast<std::size_t>(size_)};
     if (decidable(evidence) || Sync::now_ns() - start >= kDiagnosisGraceNs) break;
-    Sync::park(poison_, kHealthy, 200'000);
+    Sync::park(abort_state_, kHealthy, 200'000);
   }
-  return poison(me, Trouble::kDisagreement, 0);
+  return abort(me, Trouble::kDisagreement, 0);
 }
 
 // Collects the signatures of the members that have arrived at `round`, and the failures of members that have
@@ -78,7 +78,7 @@ void BasicGroup<Sync>::post(const ErrorRecord& report) noexcept {
   report_ = report;
   Sync::writing(report_);
   // seq_cst: the races "touch" and "wake". As a release store it publishes the report.
-  poison_.store(kReported, std::memory_order_seq_cst);
+  abort_state_.store(kReported, std::memory_order_seq_cst);
   wake_all();
 }
 
@@ -87,7 +87,7 @@ bool BasicGroup<Sync>::claim() noexcept {
   // seq_cst, here and below: claiming the report ends the rounds in the same step. That step is in one total
   // order with the loads of members that enter and of members that go to sleep.
   uint32_t healthy = kHealthy;
-  return poison_.compare_exchange_strong(healthy, kReporting, std::memory_order_seq_cst);
+  return abort_state_.compare_exchange_strong(healthy, kReporting, std::memory_order_seq_cst);
 }
 
 template <class Sync>
@@ -96,7 +96,7 @@ void BasicGroup<Sync>::condemn(const ErrorRecord& why) noexcept {
 }
 
 template <class Sync>
-Status BasicGroup<Sync>::poison(int me, Trouble trouble, int64_t waited_ns) noexcept {
+Status BasicGroup<Sync>::abort(int me, Trouble trouble, int64_t waited_ns) noexcept {
   if (claim()) write_report(members_[me].round, trouble, waited_ns);
   return give_up(me);
 }
@@ -109,10 +109,11 @@ bool BasicGroup<Sync>::await_report(Explain&& explain) noexcept {
   for (;;) {
     // seq_cst: this load precedes give_up()'s loads of `entered` (the race "touch"). As an acquire load it
     // makes the report visible.
-    uint32_t seen = poison_.load(std::memory_order_seq_cst);
+    uint32_t seen = abort_state_.load(std::memory_order_seq_cst);
     if (seen == kReported) return true;
-    // While cancel() copies its reason, poison_ is kReporting, so nobody writes the report too early.
-    if (seen == kCancelled && poison_.compare_exchange_strong(seen, kReporting, std::memory_order_seq_cst)) {
+    // While cancel() copies its reason, abort_state_ is kReporting, so nobody writes the report too early.
+    if (seen == kCancelled &&
+        abort_state_.compare_exchange_strong(seen, kReporting, std::memory_order_seq_cst)) {
       explain();
     } else {
       if (memory_.forked()) return false;
@@ -121,7 +122,7 @@ bool BasicGroup<Sync>::await_report(Explain&& explain) noexcept {
   }
 }
 
-// Leaves a round of a poisoned group: waits for the report (or writes it), announces that this member no
+// Leaves a round of an aborted group: waits for the report (or writes it), announces that this member no
 // longer touches peers' buffers, and waits until no peer touches this member's.
 template <class Sync>
 Status BasicGroup<Sync>::give_up(int me) noexcept {
@@ -140,7 +141,7 @@ Status BasicGroup<Sync>::give_up(int me) noexcept {
   return fail(report_);
 }
 
-// For a member that reaches its next round when the group is already poisoned; it has published nothing.
+// For a member that reaches its next round when the group is already aborted; it has published nothing.
 template <class Sync>
 Status BasicGroup<Sync>::turned_away() noexcept {
   const bool there = await_report([&] {
@@ -159,7 +160,7 @@ Status BasicGroup<Sync>::turned_away() noexcept {
 template <class Sync>
 void BasicGroup<Sync>::wake_all() noexcept {
   const auto drain = [](Word& word) {
-    // seq_cst: the race "wake"; this load follows the change of poison_. A thread that registers as a sleeper
+    // seq_cst: the race "wake"; this load follows the change of abort_state_. A thread that registers as a sleeper
     // later sees that change.
     while (word.sleepers.load(std::memory_order_seq_cst) != 0) {
       Sync::unpark_all(word.value);
@@ -178,29 +179,29 @@ void BasicGroup<Sync>::wake_all() noexcept {
 
 template <class Sync>
 Status BasicGroup<Sync>::check_run() noexcept {
-  if (!poisoned() && past_deadline()) {
+  if (!aborted() && past_deadline()) {
     Evidence nothing;
     nothing.trouble = Trouble::kRunDeadline;
     nothing.naming = naming_;
     nothing.given_ns = deadline_.given_ns;
     condemn(diagnosis(nothing));
   }
-  return poisoned() ? turned_away() : kOk;
+  return aborted() ? turned_away() : kOk;
 }
 
 template <class Sync>
 void BasicGroup<Sync>::cancel() noexcept {
   uint32_t healthy = kHealthy;
-  if (poison_.compare_exchange_strong(healthy, kCancelled, std::memory_order_seq_cst)) wake_all();
+  if (abort_state_.compare_exchange_strong(healthy, kCancelled, std::memory_order_seq_cst)) wake_all();
 }
 
-// No run may begin between the two stores to poison_.
+// No run may begin between the two stores to abort_state_.
 template <class Sync>
 void BasicGroup<Sync>::cancel(const char* reason) noexcept {
   if (!claim()) return;
   copy_text(reason_, reason);
   has_reason_.store(true, std::memory_order_release);
-  poison_.store(kCancelled, std::memory_order_seq_cst);
+  abort_state_.store(kCancelled, std::memory_order_seq_cst);
   wake_all();
 }
 

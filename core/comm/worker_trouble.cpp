@@ -335,7 +335,7 @@ void WorkerMeeting::add_state(ErrorRecord& report) noexcept {
 // here.
 bool WorkerMeeting::try_to_fail(const Found& found) noexcept {
   const std::lock_guard lock(mutex_);
-  if (group_.poisoned()) return true;
+  if (group_.aborted()) return true;
   if (!failing_) {
     failing_ = true;
     found_ = found;
@@ -380,7 +380,7 @@ Status WorkerMeeting::fail_all(const Found& found) noexcept {
     if (try_to_fail(found)) return group_.failure();
     const Sleeping sleeping(transport_, polling_);
     group_.progress().sleep(seen, kLookNs, group_.policy(),
-                            [&] { return report_.transfer.over() || group_.poisoned(); });
+                            [&] { return report_.transfer.over() || group_.aborted(); });
   }
 }
 

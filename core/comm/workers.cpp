@@ -217,7 +217,7 @@ Status WorkerMeeting::await_run_before(Group& group) noexcept {
   Standstill standstill;
   for (int missing = -1; !look_for_run_before(&missing);) {
     transport_.progress();
-    if (group.poisoned()) return group.failure();
+    if (group.aborted()) return group.failure();
     int64_t waited_ns = 0;
     const Trouble late = group.overdue(start_ns, timeout_ns_, &waited_ns);
     if (!standstill.forgives(waited_ns) && late != Trouble::kNone) {
@@ -228,7 +228,7 @@ Status WorkerMeeting::await_run_before(Group& group) noexcept {
     constexpr int64_t kLookNs = 1'000'000;
     const uint32_t seen = word.value.load(std::memory_order_acquire);
     const Sleeping sleeping(transport_);
-    word.sleep(seen, host_.slice_ns(kLookNs), group.policy(), [&] { return group.poisoned(); });
+    word.sleep(seen, host_.slice_ns(kLookNs), group.policy(), [&] { return group.aborted(); });
   }
   return kOk;
 }
@@ -293,7 +293,7 @@ bool WorkerMeeting::poll_until(Over&& over, uint32_t seen) noexcept {
     for (int i = 0; i < (beside ? 1 : kLooks); ++i) {
       transport_.progress();
       if (over()) return true;
-      if (word.value.load(std::memory_order_acquire) != seen || group_.poisoned()) return true;
+      if (word.value.load(std::memory_order_acquire) != seen || group_.aborted()) return true;
       spin_pause();
     }
     if (beside || crowded) yield_this_thread();
@@ -311,7 +311,7 @@ Status WorkerMeeting::await(Over&& over) noexcept {
   for (int i = 0; i < kLooks && alone; ++i) {
     transport_.progress();
     if (over()) return kOk;
-    if (group_.poisoned()) break;
+    if (group_.aborted()) break;
     spin_pause();
   }
   for (;;) {
@@ -320,7 +320,7 @@ Status WorkerMeeting::await(Over&& over) noexcept {
     transport_.progress();
     if (background_ != nullptr) background_->advance();
     if (over()) return kOk;
-    if (group_.poisoned()) {
+    if (group_.aborted()) {
       round_->take_back();
       return group_.failure();
     }
@@ -330,7 +330,7 @@ Status WorkerMeeting::await(Over&& over) noexcept {
     if (!standstill_.forgives(waited_ns) && late != Trouble::kNone && transport_.up_to_date())
       return fail_all({report_of(*round_, late, waited_ns)});
     const auto changed = [&] {
-      return word.value.load(std::memory_order_seq_cst) != seen || group_.poisoned();
+      return word.value.load(std::memory_order_seq_cst) != seen || group_.aborted();
     };
     if (transport_.polls() ? poll_until(over, seen) : spin_until(group_.policy(), changed)) continue;
     // The transport may need progress() even if nothing has happened here.
@@ -346,8 +346,8 @@ Status WorkerMeeting::await_messages() noexcept {
 }
 
 bool WorkerMeeting::release() noexcept {
-  const bool goes_on = !group_.poisoned();
-  // release: a member that sees the flag also sees the poison.
+  const bool goes_on = !group_.aborted();
+  // release: a member that sees the flag also sees the abort.
   if (!goes_on) ended_.store(true, std::memory_order_release);
   released_.publish(++seen_[0], group_.policy());
   return goes_on;

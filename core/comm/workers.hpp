@@ -141,7 +141,7 @@ class WorkerMeeting final : public TransportListener {
   // the previous one, as far as it has arrived.
   uint32_t announced_by_others() noexcept;
   // Whether a collective of its group has failed in this run.
-  bool failed() const noexcept { return group_.poisoned(); }
+  bool failed() const noexcept { return group_.aborted(); }
   // For a part: whether it takes part in this run, so that it must leave and others may wait for that.
   bool joined() const noexcept { return joined_.load(std::memory_order_acquire); }
   // For a whole, before it leaves: returns, as bits, the parts that its notice will list. Each of them leaves
@@ -153,7 +153,7 @@ class WorkerMeeting final : public TransportListener {
   WorkerRound& round() noexcept { return *round_; }
 
   // Called by the carrier when all members of this worker have arrived: meets the other workers and moves the
-  // payloads. If it fails, the group is poisoned. timeout_ns is as in Group::arrive() and counts from
+  // payloads. If it fails, the group is aborted. timeout_ns is as in Group::arrive() and counts from
   // start_ns, or from now.
   Status meet_and_move(const Signature& signature, int64_t timeout_ns, int64_t start_ns) noexcept;
   Status meet_and_move(const Signature& signature, int64_t timeout_ns) noexcept {
@@ -163,7 +163,7 @@ class WorkerMeeting final : public TransportListener {
   // ---- From meet_and_move() to the end of the collective ----
 
   // release() is called by the carrier and lets the other members continue; await_release() is called by each
-  // of them before its first step. Both return false if the group is poisoned; then finish() comes next. Only
+  // of them before its first step. Both return false if the group is aborted; then finish() comes next. Only
   // the carrier makes this decision, so no member waits for one that has gone.
   bool release() noexcept;
   bool await_release(int member) noexcept;
@@ -198,7 +198,7 @@ class WorkerMeeting final : public TransportListener {
   // the carrier calls these two. take_streams() reserves them.
   uint32_t next_stream() const noexcept { return next_stream_; }
   Status take_streams(uint64_t first, std::size_t count) noexcept;
-  // Checks whether the round can continue. If it cannot, the group is poisoned, now or by a later call,
+  // Checks whether the round can continue. If it cannot, the group is aborted, now or by a later call,
   // because all workers should get one report. Only one thread at a time may call this and fail() for a
   // round.
   bool goes_on(WorkerRound& round) noexcept;
@@ -281,7 +281,7 @@ class WorkerMeeting final : public TransportListener {
   bool find_trouble(WorkerRound& round, Found* out) noexcept;
   Status fail_all(const Found& found) noexcept;
   Status fail_all(const WorkerRound::Problem& problem) noexcept;
-  // One step of failing the round, without waiting. Returns true once the group is poisoned.
+  // One step of failing the round, without waiting. Returns true once the group is aborted.
   bool try_to_fail(const Found& found) noexcept;
 
   // These require the lock:

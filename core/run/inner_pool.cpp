@@ -76,7 +76,7 @@ Status InnerPool::call_alone(const Body& body, const Caller& by, uint64_t begun,
   }
   *out_ended = replica.recorder().now();
   replica.recorder().end_plain_run(*out_ended);
-  if (!pool_.pins_.any() && !group_.poisoned()) [[likely]]
+  if (!pool_.pins_.any() && !group_.aborted()) [[likely]]
     return kOk;
   pool_.seats_[0].result = DIST_OK;
   return end_in_full();

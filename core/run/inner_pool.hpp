@@ -42,7 +42,7 @@ class InnerPool {
   bool runs_alone() const noexcept { return runs_alone_; }
   // The run can be cancelled from now on.
   void begin_alone(const RunDeadline& deadline) noexcept {
-    const bool cancelled = group_.poisoned();
+    const bool cancelled = group_.aborted();
     group_.begin_run(deadline);
     // The caller checks next whether the request was cancelled before. The check must not come before the group
     // is clean, because a cancellation has no effect until then.

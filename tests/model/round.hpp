@@ -242,7 +242,7 @@ class Round {
     if (act == Act::kOneWay) {
       copy(me, 0, me);
       // Nobody touches this member's output but itself.
-      if (me == 0 || group_->poisoned()) return group_->finish(me);
+      if (me == 0 || group_->aborted()) return group_->finish(me);
       group_->finish_without_waiting(me);
       return kOk;
     }
@@ -253,7 +253,7 @@ class Round {
       return group_->refuse(me, why);
     }
     if (act == Act::kTickets) {
-      for (std::size_t block; (block = group_->take_ticket(me, 0)) < kBlocks && !group_->poisoned();) {
+      for (std::size_t block; (block = group_->take_ticket(me, 0)) < kBlocks && !group_->aborted();) {
         for (int from = static_cast<int>(block); from < size_; from += kBlocks) give(me, from, false);
       }
     } else {
@@ -264,11 +264,11 @@ class Round {
     return kOk;
   }
 
-  // `by` writes what came from `from` to all outputs; poison is looked at in between.
+  // `by` writes what came from `from` to all outputs; the abort state is looked at in between.
   void give(int by, int from, bool looks) {
     for (int to = 0; to < size_; ++to) {
       copy(by, from, to);
-      if (looks && to == 0 && group_->poisoned()) return;
+      if (looks && to == 0 && group_->aborted()) return;
     }
   }
   void copy(int by, int from, int to) {
@@ -367,7 +367,7 @@ class Round {
   // schedules show numbers.
   void name_all(Machine& machine) {
     std::vector<std::string> names = {"time",
-                                      "poison",
+                                      "abort state",
                                       "run",
                                       "come",
                                       "out",

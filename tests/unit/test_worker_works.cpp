@@ -240,7 +240,7 @@ void who_has_left_well_is_missed_at_once(void**) {
     ours[1].begin(1);
     assert_true(ours[1].advance());
     assert_false(ours[2].goes_on());
-    assert_true(cluster.group(1).poisoned());
+    assert_true(cluster.group(1).aborted());
     assert_int_equal(cluster.group(1).failure().code(), DIST_ABORTED);
     assert_non_null(std::strstr(last_message(), "worker 0"));
     cluster.meeting(1).leave(kOk, {});
