@@ -159,11 +159,11 @@ bool ReplicaPool::may_enter(const Seat& seat) noexcept {
 
 // Whether the replicas are free for a run. If not, requests them.
 bool ReplicaPool::may_open() noexcept {
-  // acquire: makes the tenant's state visible.
-  Tenant* const tenant = tenant_.load(std::memory_order_acquire);
-  if (tenant != nullptr && run_lender_ == nullptr) {
-    if (!tenant->ask_to_enter()) return false;
-    run_lender_ = tenant;
+  // acquire: makes the idle handler's state visible.
+  IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire);
+  if (handler != nullptr && run_lender_ == nullptr) {
+    if (!handler->ask_to_enter()) return false;
+    run_lender_ = handler;
   }
   return !ticket_ || options_.party->budget().ask(*ticket_);
 }
@@ -173,10 +173,10 @@ bool ReplicaPool::may_open() noexcept {
 void ReplicaPool::stop_asking() noexcept {
   if (open_) return;
   give_threads_back();
-  if (Tenant* const lender = std::exchange(run_lender_, nullptr); lender != nullptr) {
+  if (IdleHandler* const lender = std::exchange(run_lender_, nullptr); lender != nullptr) {
     lender->give_back();
-  } else if (Tenant* const tenant = tenant_.load(std::memory_order_acquire); tenant != nullptr) {
-    tenant->no_longer_asks();
+  } else if (IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire); handler != nullptr) {
+    handler->no_longer_asks();
   }
   changed_.advance();
 }
@@ -186,7 +186,7 @@ void ReplicaPool::close_run() noexcept {
   give_threads_back();
   if (pins_.any()) [[unlikely]]
     let_go(unseen_);
-  if (Tenant* const lender = std::exchange(run_lender_, nullptr); lender != nullptr) lender->give_back();
+  if (IdleHandler* const lender = std::exchange(run_lender_, nullptr); lender != nullptr) lender->give_back();
 }
 
 void ReplicaPool::open_run() noexcept {

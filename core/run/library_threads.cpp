@@ -94,18 +94,18 @@ bool ReplicaPool::await_run(Seat& seat, uint32_t seen) {
   const auto started = [&] { return started_.value.load(std::memory_order_seq_cst) != seen; };
   const auto next = [&] {
     return started() || stopping_.load(std::memory_order_seq_cst) ||
-           tenant_.load(std::memory_order_seq_cst) != nullptr;
+           idle_handler_.load(std::memory_order_seq_cst) != nullptr;
   };
   if (!spin_until(policy, next, caller_in_the_way_)) {
     do {
       started_.sleep(seen, -1, policy, next);
     } while (!next());
   }
-  // acquire: makes the tenant's state visible.
-  Tenant* const tenant = tenant_.load(std::memory_order_acquire);
-  if (tenant != nullptr) {
-    seat.with_tenant.store(true, std::memory_order_release);
-    if (!tenant->serve(seat.replica.rank(), started_.value, seen, stopping_)) return false;
+  // acquire: makes the idle handler's state visible.
+  IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire);
+  if (handler != nullptr) {
+    seat.with_handler.store(true, std::memory_order_release);
+    if (!handler->serve(seat.replica.rank(), started_.value, seen, stopping_)) return false;
   }
   return started();
 }
@@ -136,17 +136,17 @@ void ReplicaPool::serve(Seat& seat) {
   }
 }
 
-// Sleeping threads find the tenant by themselves from now on. Threads that are about to sleep may miss a
+// Sleeping threads find the idle handler by themselves from now on. Threads that are about to sleep may miss a
 // wake-up.
-Status ReplicaPool::let_to(Tenant& tenant, const char* call) noexcept {
+Status ReplicaPool::let_to(IdleHandler& handler, const char* call) noexcept {
   DIST_TRY(take_turn(call));
   Status revived = kOk;
   if (options_.threads != DIST_THREADS_HOST) revived = revive();
   if (revived.ok()) {
     // seq_cst: pairs with the checks of a sleeping thread. It is a release store as well.
-    tenant_.store(&tenant, std::memory_order_seq_cst);
+    idle_handler_.store(&handler, std::memory_order_seq_cst);
     for (int i = first_library_replica(); options_.threads != DIST_THREADS_HOST && i < made_; ++i) {
-      while (!seats_[i].with_tenant.load(std::memory_order_acquire)) {
+      while (!seats_[i].with_handler.load(std::memory_order_acquire)) {
         unpark_all(started_.value);
         yield_this_thread();
       }
@@ -179,14 +179,14 @@ void ReplicaPool::end_threads() noexcept {
 void ReplicaPool::end_thread(Seat& seat) noexcept {
   const auto ended = [&] { return seat.life->fate.load(std::memory_order_acquire) == kEnded; };
   const uint32_t run = started_.value.load(std::memory_order_acquire);
-  Tenant* const tenant = tenant_.load(std::memory_order_acquire);
+  IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire);
   const bool inside =
-      seat.finished.value.load(std::memory_order_acquire) != run || is_inside(tenant, seat.replica.rank());
+      seat.finished.value.load(std::memory_order_acquire) != run || is_inside(handler, seat.replica.rank());
   if (inside && !ended() && leave_alone(seat)) return;
   // A thread that is about to sleep may miss a wake-up, because the word does not change.
   while (!ended()) {
     unpark_all(started_.value);
-    if (tenant != nullptr) tenant->wake();
+    if (handler != nullptr) handler->wake();
     yield_this_thread();
   }
   seat.thread.join();

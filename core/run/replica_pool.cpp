@@ -218,24 +218,25 @@ class ReplicaPool::CancelLink final : public Cancel::Link {
   ReplicaPool& pool_;
 };
 
-// The replicas that a run or turn has borrowed from the tenant.
+// The replicas that a run or turn has borrowed from the idle handler.
 class ReplicaPool::AllReplicas {
  public:
   explicit AllReplicas(ReplicaPool& pool) noexcept : pool_(pool) {}
   // `mine`: the caller has them already, because it is in a turn.
-  Status take(const Tenant::Asking& asking, bool mine) noexcept {
-    // acquire: makes the tenant's state visible.
-    Tenant* const tenant = pool_.tenant_.load(std::memory_order_acquire);
-    if (tenant == nullptr || mine) [[likely]]
+  Status take(const IdleHandler::Asking& asking, bool mine) noexcept {
+    // acquire: makes the idle handler's state visible.
+    IdleHandler* const handler = pool_.idle_handler_.load(std::memory_order_acquire);
+    if (handler == nullptr || mine) [[likely]]
       return kOk;
-    DIST_TRY(tenant->take_all(asking));
-    tenant_ = tenant;
+    DIST_TRY(handler->take_all(asking));
+    idle_handler_ = handler;
     return kOk;
   }
   // Another thread will return them.
-  Tenant* hand_over() noexcept { return std::exchange(tenant_, nullptr); }
+  IdleHandler* hand_over() noexcept { return std::exchange(idle_handler_, nullptr); }
   void give_back() noexcept {
-    if (Tenant* const tenant = hand_over(); tenant != nullptr && !pool_.memory_.forked()) tenant->give_back();
+    if (IdleHandler* const handler = hand_over(); handler != nullptr && !pool_.memory_.forked())
+      handler->give_back();
   }
   ~AllReplicas() { give_back(); }
   AllReplicas(const AllReplicas&) = delete;
@@ -243,7 +244,7 @@ class ReplicaPool::AllReplicas {
 
  private:
   ReplicaPool& pool_;
-  Tenant* tenant_ = nullptr;
+  IdleHandler* idle_handler_ = nullptr;
 };
 
 // Returns false if the deadline (of the host's clock; 0: none) has expired, or in a forked child.
@@ -311,12 +312,13 @@ class ReplicaPool::Holding {
   Holding& operator=(const Holding&) = delete;
 
  private:
-  [[gnu::noinline, gnu::cold]] static void end_seeing(ReplicaPool& pool, bool mine, Tenant* tenant) noexcept {
+  [[gnu::noinline, gnu::cold]] static void end_seeing(ReplicaPool& pool, bool mine,
+                                                      IdleHandler* handler) noexcept {
     if (pool.memory_.forked()) return;
     Unseen unseen;
     if (!pool.overdue_) pool.let_go(unseen);
     if (mine) pool.lock_.unlock();
-    if (tenant != nullptr) tenant->give_back();
+    if (handler != nullptr) handler->give_back();
   }
 
   ReplicaPool& pool_;
@@ -374,7 +376,7 @@ RunDeadline ReplicaPool::deadline_of(const RunLimits& limits) const noexcept {
 // only for the check.
 Status ReplicaPool::revive() noexcept {
   std::unique_lock replacing(starting_, std::defer_lock);
-  if (tenant_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+  if (idle_handler_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     replacing.lock();
   for (int i = first_library_replica(); i < options_.num_replicas; ++i) {
     if (seats_[i].thread_ended || !seats_[i].thread.started()) [[unlikely]]
@@ -440,8 +442,9 @@ template <bool kCounted>
   group_run_ = group_.run();
   ++run_;
   started_.publish(run_, group_.policy());
-  if (Tenant* const tenant = tenant_.load(std::memory_order_relaxed); tenant != nullptr) [[unlikely]]
-    tenant->wake();
+  if (IdleHandler* const handler = idle_handler_.load(std::memory_order_relaxed); handler != nullptr)
+      [[unlikely]]
+    handler->wake();
   if (options_.threads == DIST_THREADS_CALLER) {
     perform_on_caller();
     if (memory_.forked()) return in_forked_child();
@@ -451,8 +454,8 @@ template <bool kCounted>
     if (seat.finished.value.load(std::memory_order_acquire) == run_) continue;
     if (!await_finished(seat, deadline.at_ns)) return over(overdue());
   }
-  // The tenant uses the replicas from now on without another call to revive().
-  if (tenant_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+  // The idle handler uses the replicas from now on without another call to revive().
+  if (idle_handler_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     (void)revive();
   return over(outcome());
 }

@@ -35,12 +35,12 @@
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
 #include "core/run/budget.hpp"
+#include "core/run/idle_handler.hpp"
 #include "core/run/placement.hpp"
 #include "core/run/replica.hpp"
 #include "core/run/run_lock.hpp"
 #include "core/run/run_pins.hpp"
 #include "core/run/subgroups.hpp"
-#include "core/run/tenant.hpp"
 #include "core/run/worker_link.hpp"
 #include "dist/types.h"
 
@@ -190,12 +190,12 @@ class ReplicaPool {
     return here.pins->see(here.run, series, out);
   }
 
-  // Lets `tenant` use the replicas between runs. It must live as long as the pool. The replica threads call
+  // Lets `handler` use the replicas between runs. It must live as long as the pool. The replica threads call
   // its serve() from now on. `call` is the host's function, for messages.
-  Status let_to(Tenant& tenant, const char* call) noexcept;
-  // The tenant's notification that replicas may be free: waiting host threads check again.
-  void tenant_gives() noexcept { changed_.advance(); }
-  // Called by the tenant: gives the replica a new thread while the old one is inside a callback of the tenant
+  Status let_to(IdleHandler& handler, const char* call) noexcept;
+  // The idle handler's notification that replicas may be free: waiting host threads check again.
+  void handler_gives() noexcept { changed_.advance(); }
+  // Called by the idle handler: gives the replica a new thread while the old one is inside its callback
   // or about to end. The old thread never touches the pool again.
   Status replace_thread(LocalReplica replica) noexcept;
   const Host& host() const noexcept { return host_; }
@@ -232,7 +232,7 @@ class ReplicaPool {
   void close_queue(const char* call) noexcept;
 
   // Ends the library threads: those that have finished the latest run now, the others when they return. No
-  // run may start after this. Afterwards the tenant's state and then the pool may be destroyed.
+  // run may start after this. Afterwards the idle handler's state and then the pool may be destroyed.
   void end_threads() noexcept;
 
   // Runs the body on every replica, in the order of the calls. With a timeout, it may return while functions
@@ -280,7 +280,7 @@ class ReplicaPool {
     Counted* keeps = nullptr;   // reference that a host thread releases when it leaves, after shut_down()
     bool occupied = false;      // a host thread has entered and has not yet returned from leaving
     bool thread_ended = false;  // inside a run, by pthread_exit()
-    std::atomic<bool> with_tenant{false};  // the thread has called Tenant::serve()
+    std::atomic<bool> with_handler{false};  // the thread has called IdleHandler::serve()
     Thread thread;
     Life* life = nullptr;  // of the library thread
     ErrorRecord error;
@@ -308,8 +308,8 @@ class ReplicaPool {
   static void* thread_main(void* argument);
   void serve(Seat& seat);
   bool await_run(Seat& seat, uint32_t seen);
-  static bool is_inside(const Tenant* tenant, int rank) noexcept {
-    return tenant != nullptr && tenant->is_inside(rank);
+  static bool is_inside(const IdleHandler* handler, int rank) noexcept {
+    return handler != nullptr && handler->is_inside(rank);
   }
   void bury(Seat& seat) noexcept;
   void perform(Seat& seat);
@@ -349,7 +349,7 @@ class ReplicaPool {
   bool await_callers(int64_t deadline_ns) noexcept;
   void await_host_threads(int64_t deadline_ns, std::span<char> inside) noexcept;
   void leave_host_threads(std::span<char> inside) noexcept;
-  void list_tenants(std::span<char> inside) const noexcept;
+  void list_handled(std::span<char> inside) const noexcept;
   void end_thread(Seat& seat) noexcept;
   bool leave_alone(Seat& seat) noexcept;
   Counted* go(Seat& seat) noexcept;
@@ -398,7 +398,7 @@ class ReplicaPool {
   RunLock lock_;                            // held for a run; with host threads, for entering and leaving
   bool overdue_ = false;                    // the latest run was abandoned while functions were running
   std::atomic<InnerPool*> inner_{nullptr};  // created on first use
-  // Serializes thread creation, because a tenant may replace a thread while a run begins.
+  // Serializes thread creation, because an idle handler may replace a thread while a run begins.
   std::mutex starting_;
   std::mutex beginning_;  // serializes the begin of a nested run with a cancellation of the outer one
   std::pmr::vector<DeviceTeam*> teams_;  // by replica, if they have logical devices
@@ -411,16 +411,16 @@ class ReplicaPool {
   uint32_t run_ = 0;              // the same; also counts the runs of host threads
   int caller_cpu_ = -1;           // CPU of replica 0 when the run began, if it is the caller
   Body body_{};
-  std::atomic<Tenant*> tenant_{nullptr};  // uses the replicas between runs; may be NULL
-  uint32_t group_run_ = 0;                // the run's number in group_
+  std::atomic<IdleHandler*> idle_handler_{nullptr};  // uses the replicas between runs; may be NULL
+  uint32_t group_run_ = 0;                           // the run's number in group_
   // The rest is not read when a run begins.
-  alignas(kCacheLine) Tenant* lender_ = nullptr;  // gave the replicas to the current turn; NULL: none
-  std::atomic<bool> stopping_{false};             // threads end after the latest run
+  alignas(kCacheLine) IdleHandler* lender_ = nullptr;  // gave the replicas to the current turn; NULL: none
+  std::atomic<bool> stopping_{false};                  // threads end after the latest run
   // For host threads; protected by lock_ unless atomic.
   alignas(kApart) Word changed_;  // counts changes of the members below that threads wait for
   bool open_ = false;
-  Tenant* run_lender_ = nullptr;  // the tenant that lent the replicas to the open run or to the next one
-  bool given_up_ = false;         // the open run has been given up
+  IdleHandler* run_lender_ = nullptr;      // lent the replicas to the open run or to the next one
+  bool given_up_ = false;                  // the open run has been given up
   std::atomic<bool> lock_in_turn_{false};  // take_turn() holds lock_
   bool turn_taken_ = false;
   int turns_wanted_ = 0;  // turns that wait; no run begins before them

@@ -31,8 +31,8 @@ void ReplicaPool::cancel(const char* reason) noexcept {
     inner->pool().cancel_from_outside(reason);
   for (DeviceTeam* const team : teams_) team->cancel(reason);
   if (options_.lent != nullptr) options_.lent->cancel(reason);
-  if (Tenant* const tenant = tenant_.load(std::memory_order_acquire); tenant != nullptr)
-    tenant->cancel(reason);
+  if (IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire); handler != nullptr)
+    handler->cancel(reason);
   if (options_.threads == DIST_THREADS_HOST) cancel_host_run(reason);
   // Threads that wait for a budget check again.
   if (options_.party != nullptr) changed_.advance();

@@ -56,7 +56,8 @@ void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside, const c
   (void)write_marked(reason, sizeof reason, "`%s()`", call);
   cancel(reason);
   close_queue(call);
-  if (Tenant* const tenant = tenant_.load(std::memory_order_acquire); tenant != nullptr) tenant->refuse_all();
+  if (IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire); handler != nullptr)
+    handler->refuse_all();
   if (options_.threads == DIST_THREADS_HOST) {
     await_host_threads(deadline_ns, inside);
   } else {
@@ -73,18 +74,18 @@ void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside, const c
     if (list_inside(started_.value.load(std::memory_order_acquire), who, sizeof who) > 0)
       add_inside(inside, who);
   }
-  list_tenants(inside);
+  list_handled(inside);
   if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
     inner->pool().shut_down(deadline_ns, inside, call);
   for (DeviceTeam* const team : teams_) team->pool().shut_down(deadline_ns, inside, call);
   end_threads();
 }
 
-// Appends the replicas that are inside a callback of the tenant.
-void ReplicaPool::list_tenants(std::span<char> inside) const noexcept {
-  const Tenant* const tenant = tenant_.load(std::memory_order_acquire);
+// Appends the replicas that are inside a callback of the idle handler.
+void ReplicaPool::list_handled(std::span<char> inside) const noexcept {
+  const IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire);
   auto* const members = DIST_ON_STACK(bool, options_.num_replicas);
-  for (int i = 0; i < options_.num_replicas; ++i) members[i] = is_inside(tenant, i);
+  for (int i = 0; i < options_.num_replicas; ++i) members[i] = is_inside(handler, i);
   char who[256];
   if (list_members(members, who, sizeof who) > 0) add_inside(inside, who);
 }

@@ -13,15 +13,15 @@ Status ReplicaPool::take_turn(const char* call) noexcept {
   const int64_t timeout_ns = options_.timeout_ns;
   const int64_t deadline_ns = timeout_ns > 0 ? deadline_after(host_.now_ns(), timeout_ns) : 0;
   const BudgetStay stay(insider());
-  // acquire: makes the tenant's state visible.
-  Tenant* const tenant = tenant_.load(std::memory_order_acquire);
-  if (tenant != nullptr) DIST_TRY(tenant->take_all({call, timeout_ns, deadline_ns, nullptr}));
+  // acquire: makes the idle handler's state visible.
+  IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire);
+  if (handler != nullptr) DIST_TRY(handler->take_all({call, timeout_ns, deadline_ns, nullptr}));
   const Status taken = options_.threads == DIST_THREADS_HOST ? take_turn_of_host(call)
                                                              : take_turn_of_library(call, deadline_ns);
   if (taken.ok()) {
-    lender_ = tenant;
-  } else if (tenant != nullptr) {
-    tenant->give_back();
+    lender_ = handler;
+  } else if (handler != nullptr) {
+    handler->give_back();
   }
   return taken;
 }
@@ -55,7 +55,7 @@ void ReplicaPool::end_turn() noexcept {
     ~Lent() {
       if (lender != nullptr) lender->give_back();
     }
-    Tenant* lender;
+    IdleHandler* lender;
   } const lent{std::exchange(lender_, nullptr)};
   if (options_.threads != DIST_THREADS_HOST) {
     lock_in_turn_.store(false, std::memory_order_release);

@@ -265,7 +265,7 @@ void Instances::grant(RequestQueue::Entry& entry) noexcept {
   const bool entering = &asker == &entering_;
   asker.word.store(Asker::kHas, std::memory_order_release);
   unpark_all(word);
-  if (entering) pool_.tenant_gives();
+  if (entering) pool_.handler_gives();
 }
 
 void Instances::recycle(Request& request) noexcept {
@@ -500,7 +500,7 @@ void Instances::no_longer_asks() noexcept {
     queue_.give_back();
   }
   dispatch();
-  pool_.tenant_gives();
+  pool_.handler_gives();
 }
 
 void Instances::refuse_all() noexcept {

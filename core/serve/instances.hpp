@@ -28,9 +28,9 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/word.hpp"
+#include "core/run/idle_handler.hpp"
 #include "core/run/inner_pool.hpp"
 #include "core/run/replica_pool.hpp"
-#include "core/run/tenant.hpp"
 #include "core/serve/completions.hpp"
 #include "core/serve/endings.hpp"
 #include "core/serve/helpers.hpp"
@@ -46,7 +46,7 @@ class Batcher;
 class Item;
 class Stuck;
 
-class Instances final : public Counted, public Tenant {
+class Instances final : public Counted, public IdleHandler {
  public:
   struct Options {
     bool helper_threads = false;  // also if the replicas are host threads
@@ -205,7 +205,7 @@ class Instances final : public Counted, public Tenant {
   }
   int32_t name_of(int rank) const noexcept { return pool_.name_of(rank); }
 
-  // ---- Tenant ----
+  // ---- IdleHandler ----
   Status take_all(const Asking& asking) noexcept override;
   void give_back() noexcept override;
   bool ask_to_enter() noexcept override;

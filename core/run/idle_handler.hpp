@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tenant: the interface of the idle handler, which uses the replicas between runs and returns all of them
+// IdleHandler: the interface of the idle handler, which uses the replicas between runs and returns all of them
 // when a run asks for them. core/serve implements it.
 //
 // All functions are called by the pool. Only take_all() and serve() may block for long.
@@ -15,7 +15,7 @@
 
 namespace dist {
 
-class Tenant {
+class IdleHandler {
  public:
   // A request for all replicas. It must live until give_back().
   struct Asking {
@@ -29,7 +29,7 @@ class Tenant {
   virtual Status take_all(const Asking& asking) noexcept = 0;
   virtual void give_back() noexcept = 0;
   // The non-blocking form, for host threads that enter one by one. Returns whether they may begin a run now.
-  // If not, ReplicaPool::tenant_gives() tells them when to ask again; no_longer_asks() withdraws the request.
+  // If not, ReplicaPool::handler_gives() tells them when to ask again; no_longer_asks() withdraws the request.
   virtual bool ask_to_enter() noexcept = 0;
   virtual void no_longer_asks() noexcept = 0;
 
@@ -48,7 +48,7 @@ class Tenant {
   virtual bool is_inside(int rank) const noexcept = 0;
 
  protected:
-  ~Tenant() = default;
+  ~IdleHandler() = default;
 };
 
 }  // namespace dist
