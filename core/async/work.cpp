@@ -72,7 +72,7 @@ std::size_t first_ended(Work* const* works, std::size_t n) noexcept {
 
 int WorkRendezvous::size() const noexcept { return work_.group().size(); }
 int32_t WorkRendezvous::number() const noexcept { return work_.group().number(); }
-int WorkRendezvous::seat(int rank) const noexcept { return work_.group().seat(rank); }
+int WorkRendezvous::local_rank(int rank) const noexcept { return work_.group().local_rank(rank); }
 Naming WorkRendezvous::naming() const noexcept { return work_.group().naming(); }
 bool WorkRendezvous::arrived(int rank, uint32_t) const noexcept { return work_.has_come(rank); }
 const Signature& WorkRendezvous::signature(int, uint32_t, int64_t* out_sequence) const noexcept {
@@ -242,8 +242,8 @@ Status Work::wait_any(Work* const* works, std::size_t n, int64_t timeout_ns,
     }
     // A wait that ends by itself is no reason for a peer to wait forever.
     const AnyWork any(works, n);
-    const BlockedHere blocked(timeout_ns < 0 ? group.wait_graph() : nullptr, group.seat(works[0]->rank()),
-                              any);
+    const BlockedHere blocked(timeout_ns < 0 ? group.wait_graph() : nullptr,
+                              group.local_rank(works[0]->rank()), any);
     Standstill standstill;
     for (;;) {
       const int64_t passed_ns = group.host().now_ns() - start;

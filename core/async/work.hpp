@@ -56,7 +56,7 @@ class WorkRendezvous final : public Rendezvous {
   explicit WorkRendezvous(const Work& work) noexcept : work_(work) {}
   int size() const noexcept override;
   int32_t number() const noexcept override;
-  int seat(int rank) const noexcept override;
+  int local_rank(int rank) const noexcept override;
   Naming naming() const noexcept override;
   bool arrived(int rank, uint32_t round) const noexcept override;
   const Signature& signature(int rank, uint32_t round, int64_t* out_sequence) const noexcept override;
@@ -211,7 +211,7 @@ template <class SignatureOf>
   evidence.trouble = trouble;
   evidence.signatures = {signatures, size};
   evidence.failures = {failures, size};
-  evidence.seats = group.seats();
+  evidence.local_ranks = group.local_ranks();
   evidence.group = group.number();
   evidence.naming = group.naming();
   evidence.sequence = sequence;

@@ -24,7 +24,7 @@ class AllMembers final : public MemberNames {
   // The members of workers are replicas, or each member represents its worker.
   AllMembers(const WorkerMeeting& meeting, const Group& group) noexcept
       : meeting_(meeting), workers_(group.naming().workers) {}
-  int seat(int rank) const noexcept override { return meeting_.replica_of(rank); }
+  int local_rank(int rank) const noexcept override { return meeting_.replica_of(rank); }
   Naming naming() const noexcept override { return {.workers = workers_}; }
 
  private:

@@ -35,14 +35,14 @@ BasicGroup<Sync>::BasicGroup(Memory& memory, int size, const WaitPolicy& policy,
     return array != nullptr;
   };
   bool made = make(members_, n);
-  if (made && membership.seats != nullptr) made = make(seats_, n);
+  if (made && membership.local_ranks != nullptr) made = make(local_ranks_, n);
   // The payloads are not initialized: most groups never use them, and untouched pages occupy no memory.
   if (made && !policy_.oversubscribed) made = make(eager_, 2 * n);
   if (!made) {
     free_all();
     throw std::bad_alloc();
   }
-  if (seats_ != nullptr) std::copy_n(membership.seats, n, seats_);
+  if (local_ranks_ != nullptr) std::copy_n(membership.local_ranks, n, local_ranks_);
   for (std::size_t i = 0; i < n; ++i) new (&members_[i]) MemberState();
 }
 
@@ -58,15 +58,15 @@ void BasicGroup<Sync>::free_all() noexcept {
     memory_.free(array, length * sizeof(T), alignof(T));
   };
   free(members_, n);
-  free(seats_, n);
+  free(local_ranks_, n);
   free(eager_, 2 * n);
 }
 
 template <class Sync>
-int BasicGroup<Sync>::rank(int seat) const noexcept {
-  if (seats_ == nullptr) return seat >= 0 && seat < size_ ? seat : -1;
-  const int32_t* at = std::lower_bound(seats_, seats_ + size_, seat);
-  return at != seats_ + size_ && *at == seat ? static_cast<int>(at - seats_) : -1;
+int BasicGroup<Sync>::rank(int local_rank) const noexcept {
+  if (local_ranks_ == nullptr) return local_rank >= 0 && local_rank < size_ ? local_rank : -1;
+  const int32_t* at = std::lower_bound(local_ranks_, local_ranks_ + size_, local_rank);
+  return at != local_ranks_ + size_ && *at == local_rank ? static_cast<int>(at - local_ranks_) : -1;
 }
 
 // Ends the failure of the last run.
@@ -187,7 +187,7 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
     // The wait graph detects replicas that wait for each other in several groups; otherwise they would wait
     // until the deadline.
     const OneWait here(*this, me, round);
-    const BlockedHere blocked(wait_graph_, seat(me), here);
+    const BlockedHere blocked(wait_graph_, local_rank(me), here);
     for (;;) {
       if (memory_.forked()) return Wake::kForked;
       // A member that arrived or left meanwhile may not have seen this member's slot.

@@ -72,11 +72,11 @@ namespace dist {
 
 // The replicas that a group has.
 struct Membership {
-  int32_t number = 0;               // number of the group in its strategy; 0: the group of all replicas
-  const int32_t* seats = nullptr;   // the members' seats, ascending; NULL: all replicas
-  WaitGraph* wait_graph = nullptr;  // the strategy's; NULL: cycles are not detected
-  Naming naming;                    // names of all seats
-  Counted* keeper = nullptr;        // the object that owns the group, retained by works; NULL: none
+  int32_t number = 0;                    // number of the group in its strategy; 0: the group of all replicas
+  const int32_t* local_ranks = nullptr;  // the members' local ranks, ascending; NULL: all replicas
+  WaitGraph* wait_graph = nullptr;       // the strategy's; NULL: cycles are not detected
+  Naming naming;                         // names of all local ranks
+  Counted* keeper = nullptr;             // the object that owns the group, retained by works; NULL: none
 };
 
 // The deadline of a run.
@@ -100,10 +100,12 @@ class BasicGroup final : public Rendezvous {
 
   int size() const noexcept override { return size_; }
   int32_t number() const noexcept override { return number_; }
-  int seat(int rank) const noexcept override { return seats_ == nullptr ? rank : seats_[rank]; }
+  int local_rank(int rank) const noexcept override {
+    return local_ranks_ == nullptr ? rank : local_ranks_[rank];
+  }
   Naming naming() const noexcept override { return naming_; }
-  // Returns the rank of the member with this seat, or -1 if it is not a member.
-  int rank(int seat) const noexcept;
+  // Returns the rank of the member with this local rank, or -1 if it is not a member.
+  int rank(int local_rank) const noexcept;
   bool oversubscribed() const noexcept { return policy_.oversubscribed; }
   const WaitPolicy& policy() const noexcept { return policy_; }
   // Number of members that can run at the same time.
@@ -331,7 +333,7 @@ class BasicGroup final : public Rendezvous {
     *out_failure = member.departure.returned == DIST_OK ? nullptr : &member.failure;
     return member.departure;
   }
-  const int32_t* seats() const noexcept { return seats_; }
+  const int32_t* local_ranks() const noexcept { return local_ranks_; }
   uint32_t failures() const noexcept { return failures_; }  // failed runs
   // A work holds its group, which must outlive it.
   void hold() noexcept {
@@ -482,7 +484,7 @@ class BasicGroup final : public Rendezvous {
   const int size_;
   const int32_t number_;
   const Naming naming_;
-  int32_t* seats_ = nullptr;
+  int32_t* local_ranks_ = nullptr;
   WaitGraph* const wait_graph_;
   Counted* const keeper_;
   const WaitPolicy policy_;

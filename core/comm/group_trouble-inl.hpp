@@ -63,7 +63,7 @@ void BasicGroup<Sync>::write_report(uint32_t round, Trouble trouble, int64_t wai
   evidence.trouble = trouble;
   evidence.signatures = {signatures, static_cast<std::size_t>(size_)};
   evidence.failures = {failures, static_cast<std::size_t>(size_)};
-  evidence.seats = seats_;
+  evidence.local_ranks = local_ranks_;
   evidence.group = number_;
   evidence.naming = naming_;
   evidence.sequence = round - first_;

@@ -53,7 +53,8 @@ class Text {
 };
 
 MemberName name_of(const Evidence& evidence, std::size_t rank) noexcept {
-  return evidence.naming.name(evidence.seats == nullptr ? static_cast<int32_t>(rank) : evidence.seats[rank]);
+  return evidence.naming.name(evidence.local_ranks == nullptr ? static_cast<int32_t>(rank)
+                                                              : evidence.local_ranks[rank]);
 }
 
 // Builds the message's lines about members. Members with equal lines share one: "replicas 0, 2-7: ...".

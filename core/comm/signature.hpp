@@ -83,7 +83,7 @@ struct Evidence {
   Trouble trouble = Trouble::kDisagreement;
   std::span<const Signature* const> signatures;  // NULL: the member has not arrived
   std::span<const ErrorRecord* const> failures;  // of members that left with an error; otherwise NULL
-  const int32_t* seats = nullptr;                // the members'; NULL: their ranks
+  const int32_t* local_ranks = nullptr;          // the members'; NULL: their ranks
   int32_t group = 0;                             // number of the group; 0: all replicas
   int64_t sequence = 0;                          // number of the collective in the run
   int64_t waited_ns = 0;                         // kDeadline, kRunDeadline

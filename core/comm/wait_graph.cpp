@@ -22,31 +22,31 @@ WaitGraph::~WaitGraph() {
   memory_.deallocate(blocked_, n * kBytesEach, alignof(Blocked));
 }
 
-void WaitGraph::block(int seat, const Waits& waits) noexcept {
+void WaitGraph::block(int local_rank, const Waits& waits) noexcept {
   const std::lock_guard lock(mutex_);
-  blocked_[seat].waits = &waits;
+  blocked_[local_rank].waits = &waits;
   count(waits, 1);
-  if (all_sleep_at(waits) || !is_hopeless(seat) || !find_cycle(seat)) return;
-  const ErrorRecord report = describe_cycle(seat);
+  if (all_sleep_at(waits) || !is_hopeless(local_rank) || !find_cycle(local_rank)) return;
+  const ErrorRecord report = describe_cycle(local_rank);
   // All rounds are ended before any replica gets the report. Otherwise the first replica to get it would
   // leave, and another one would get a report of that. This is done under the lock, because a woken replica
   // may destroy its rendezvous once it has acquired the lock. post() waits until that replica no longer
   // sleeps, which needs no lock.
   int num_claimed = 0;
-  int32_t at = seat;
+  int32_t at = local_rank;
   do {
     const int32_t from = blocked_[at].from;
     Rendezvous* const where = blocked_[from].waits->at(blocked_[at].via).where;
     if (where->claim()) claimed_[num_claimed++] = where;
     at = from;
-  } while (at != seat);
+  } while (at != local_rank);
   for (int i = 0; i < num_claimed; ++i) claimed_[i]->post(report);
 }
 
-void WaitGraph::unblock(int seat) noexcept {
+void WaitGraph::unblock(int local_rank) noexcept {
   const std::lock_guard lock(mutex_);
-  count(*blocked_[seat].waits, -1);
-  blocked_[seat].waits = nullptr;
+  count(*blocked_[local_rank].waits, -1);
+  blocked_[local_rank].waits = nullptr;
 }
 
 bool WaitGraph::anyone_blocked() noexcept {
@@ -57,8 +57,8 @@ bool WaitGraph::anyone_blocked() noexcept {
 // Whether one of the replica's rounds lacks only replicas for which `awake` is true. A round that is complete
 // but has not woken the replica yet lacks nobody.
 template <class Awake>
-bool WaitGraph::may_wake(int seat, Awake&& awake) const noexcept {
-  const Waits& waits = *blocked_[seat].waits;
+bool WaitGraph::may_wake(int local_rank, Awake&& awake) const noexcept {
+  const Waits& waits = *blocked_[local_rank].waits;
   for (std::size_t i = 0; i < waits.size(); ++i) {
     const Wait round = waits.at(i);
     if (all_missing(round, [&](int32_t missing) { return awake(missing, round); })) return true;

@@ -23,16 +23,16 @@ namespace dist {
 class MemberNames {
  public:
   // A member's rank among all replicas, as used by `naming`.
-  virtual int seat(int rank) const noexcept = 0;
+  virtual int local_rank(int rank) const noexcept = 0;
   virtual Naming naming() const noexcept = 0;
 
-  MemberName name(int rank) const noexcept { return naming().name(seat(rank)); }
+  MemberName name(int rank) const noexcept { return naming().name(local_rank(rank)); }
 
  protected:
   ~MemberNames() = default;
 };
 
-// A place where replicas wait for each other, such as a group. Seats are those of the wait graph.
+// A place where replicas wait for each other, such as a group. Local ranks are those of the wait graph.
 class Rendezvous : public MemberNames {
  public:
   virtual int size() const noexcept = 0;
@@ -78,8 +78,8 @@ class WaitGraph {
   WaitGraph& operator=(const WaitGraph&) = delete;
 
   // Call this when a replica is about to sleep. If that closes a cycle, all rounds on the cycle fail.
-  void block(int seat, const Waits& waits) noexcept;
-  void unblock(int seat) noexcept;
+  void block(int local_rank, const Waits& waits) noexcept;
+  void unblock(int local_rank) noexcept;
   // Whether any replica sleeps.
   bool anyone_blocked() noexcept;
 
@@ -94,12 +94,12 @@ class WaitGraph {
     std::size_t via = 0;
   };
 
-  // Calls visit(seat) for each member that has not arrived at the round, until it returns false. Returns true
+  // Calls visit(local_rank) for each member that has not arrived at the round, until it returns false. Returns true
   // if it never did.
   template <class Visit>
   static bool all_missing(const Wait& wait, Visit&& visit) noexcept {
     for (int rank = 0; rank < wait.where->size(); ++rank) {
-      if (!wait.where->arrived(rank, wait.round) && !visit(wait.where->seat(rank))) return false;
+      if (!wait.where->arrived(rank, wait.round) && !visit(wait.where->local_rank(rank))) return false;
     }
     return true;
   }
@@ -121,7 +121,7 @@ class WaitGraph {
     return its.where != round.where || its.round == round.round;
   }
   template <class Awake>
-  bool may_wake(int seat, Awake&& awake) const noexcept;
+  bool may_wake(int local_rank, Awake&& awake) const noexcept;
   bool is_hopeless(int start) noexcept;
   bool find_cycle(int start) noexcept;
   // Overwrites stack_.
@@ -135,7 +135,7 @@ class WaitGraph {
   std::mutex mutex_;
   int num_blocked_ = 0;
   uint32_t search_ = 0;         // number of searches
-  Blocked* blocked_ = nullptr;  // by seat
+  Blocked* blocked_ = nullptr;  // by local rank
   Rendezvous** claimed_ = nullptr;
   int32_t* stack_ = nullptr;
 };
@@ -143,18 +143,19 @@ class WaitGraph {
 // The replica counts as asleep while this object exists.
 class BlockedHere {
  public:
-  BlockedHere(WaitGraph* graph, int seat, const Waits& waits) noexcept : graph_(graph), seat_(seat) {
-    if (graph_ != nullptr) graph_->block(seat, waits);
+  BlockedHere(WaitGraph* graph, int local_rank, const Waits& waits) noexcept
+      : graph_(graph), local_rank_(local_rank) {
+    if (graph_ != nullptr) graph_->block(local_rank, waits);
   }
   ~BlockedHere() {
-    if (graph_ != nullptr) graph_->unblock(seat_);
+    if (graph_ != nullptr) graph_->unblock(local_rank_);
   }
   BlockedHere(const BlockedHere&) = delete;
   BlockedHere& operator=(const BlockedHere&) = delete;
 
  private:
   WaitGraph* const graph_;
-  const int seat_;
+  const int local_rank_;
 };
 
 // A sleep for a single round.

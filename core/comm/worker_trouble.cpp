@@ -174,7 +174,7 @@ ErrorRecord WorkerMeeting::diagnosis_of(WorkerRound& round, Trouble trouble, int
   evidence.failures = {failures, static_cast<std::size_t>(n)};
   evidence.group = group_.number();
   evidence.naming.workers = true;
-  evidence.seats = names_.empty() ? nullptr : names_.data();
+  evidence.local_ranks = names_.empty() ? nullptr : names_.data();
   evidence.sequence = static_cast<int64_t>(round.number());
   evidence.waited_ns = waited_ns;
   evidence.given_ns = group_.deadline().given_ns;

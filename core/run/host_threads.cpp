@@ -60,13 +60,13 @@ void ReplicaPool::list_missing(char* text, std::size_t size) const noexcept {
   char lists[2][200] = {"", ""};
   int counts[2] = {0, 0};
   for (int i = 0; i < options_.num_replicas; ++i) {
-    const Seat& seat = seats_[i];
-    const int which = seat.entered == run_ ? 1 : 0;
-    if (which == 1 && seat.finished.value.load(std::memory_order_acquire) == run_) continue;
+    const ReplicaState& state = states_[i];
+    const int which = state.entered == run_ ? 1 : 0;
+    if (which == 1 && state.finished.value.load(std::memory_order_acquire) == run_) continue;
     char* const list = lists[which];
     const std::size_t used = std::strlen(list);
     std::snprintf(list + used, sizeof lists[which] - used, counts[which]++ == 0 ? "%d" : ", %d",
-                  seat.replica.name().number());
+                  state.replica.name().number());
   }
   constexpr const char* kWords[2] = {"come", "left"};
   text[0] = '\0';
@@ -115,46 +115,46 @@ Status ReplicaPool::enter(GlobalReplica replica, Replica** out) noexcept {
     return failed_precondition("this `thread` is already replica %d. Call `dist_replica_leave()` first.",
                                current().replica->name().number());
   }
-  Seat& seat = seats_[index(local)];
+  ReplicaState& state = states_[index(local)];
   Ref<Counted> kept;
   const BudgetStay stay(insider());
   Unseen unseen;  // released after the lock is open
-  const bool in_time = lock_when(kept, [&] { return may_enter(seat); });
+  const bool in_time = lock_when(kept, [&] { return may_enter(state); });
   const RunLockHolder holder(lock_);
   unseen.take(unseen_);
   if (closing_.load(std::memory_order_relaxed)) {
     stop_asking();
     return shutting_down();
   }
-  if (open_ && seat.entered == run_ && seat.finished.value.load(std::memory_order_acquire) != run_)
+  if (open_ && state.entered == run_ && state.finished.value.load(std::memory_order_acquire) != run_)
     return failed_precondition("replica %d has already entered, on another thread",
-                               seat.replica.name().number());
+                               state.replica.name().number());
   if (!in_time) {
     stop_asking();
     return run_is_late();
   }
   if (!open_) open_run();
   ++come_;
-  seat.entered = run_;
-  seat.occupied = true;
-  seat.thread_ended = false;
+  state.entered = run_;
+  state.occupied = true;
+  state.thread_ended = false;
   watch_thread_end();
-  current().replica = &seat.replica;
-  seat.replica.begin();
-  *out = &seat.replica;
+  current().replica = &state.replica;
+  state.replica.begin();
+  *out = &state.replica;
   return kOk;
 }
 
 // Must be called under the lock. True if the thread need not wait: it may enter, or never will.
-bool ReplicaPool::may_enter(const Seat& seat) noexcept {
+bool ReplicaPool::may_enter(const ReplicaState& state) noexcept {
   if (closing_.load(std::memory_order_relaxed)) return true;
   if (turn_taken_) return false;
-  if (open_ && seat.entered != run_) return true;
-  if (open_ && seat.finished.value.load(std::memory_order_acquire) != run_) return true;
+  if (open_ && state.entered != run_) return true;
+  if (open_ && state.finished.value.load(std::memory_order_acquire) != run_) return true;
   // This thread returns from a run that was given up. That run ends when all threads have left.
   if (open_ && given_up_ && idle_locked()) close_run();
   // Otherwise, the previous thread of this replica may not have read the outcome of its run yet.
-  return !open_ && !seat.occupied && turns_wanted_ == 0 && may_open();
+  return !open_ && !state.occupied && turns_wanted_ == 0 && may_open();
 }
 
 // Whether the replicas are free for a run. If not, requests them.
@@ -201,10 +201,10 @@ void ReplicaPool::open_run() noexcept {
 }
 
 // Ends a replica's part in the run, and the run itself after the last replica.
-void ReplicaPool::depart(Seat& seat, Status status) noexcept {
+void ReplicaPool::depart(ReplicaState& state, Status status) noexcept {
   // A thread that leaves with an error has just failed, so its latest error is the reason.
-  conclude(seat, status, failures_on_this_thread() - 1);
-  seat.replica.leave_thread();
+  conclude(state, status, failures_on_this_thread() - 1);
+  state.replica.leave_thread();
   Unseen unseen;
   lock_.lock();
   if (++left_ == options_.num_replicas) {
@@ -229,7 +229,7 @@ Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
         replica.name().word(), replica.name().number());
   }
   const uint32_t run = run_;
-  depart(seat(replica), status);
+  depart(state_of(replica), status);
   const auto ended = [&] { return !open_ || run_ != run || given_up_; };
   Ref<Counted> meanwhile;
   const bool in_time =
@@ -238,7 +238,7 @@ Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
                         : !ended()      ? shutting_down()
                         : outcome_.ok() ? kOk
                                         : fail(outcome_error_);
-  Counted* const kept = go(seat(replica));
+  Counted* const kept = go(state_of(replica));
   lock_.unlock();
   if (kept != nullptr) kept->release();
   return result;
@@ -268,12 +268,12 @@ Status ReplicaPool::take_turn_of_host(const char* call) noexcept {
 
 void ReplicaPool::abandon(Replica& replica) noexcept {
   if (memory_.forked()) return;
-  depart(seat(replica),
+  depart(state_of(replica),
          failed_precondition(
              "replica %d's thread ended inside its run. Call `dist_replica_leave()` before the thread ends.",
              replica.name().number()));
   lock_.lock();
-  Counted* const kept = go(seat(replica));
+  Counted* const kept = go(state_of(replica));
   lock_.unlock();
   if (kept != nullptr) kept->release();
 }

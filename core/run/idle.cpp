@@ -52,7 +52,7 @@ Status ReplicaPool::check_idle_locked(const char* call, const char* advice) cons
 bool ReplicaPool::idle_locked() const noexcept {
   if (options_.threads != DIST_THREADS_HOST) return !overdue_ || all_finished();
   for (int i = 0; i < options_.num_replicas; ++i) {
-    if (seats_[i].occupied) return false;
+    if (states_[i].occupied) return false;
   }
   return !turn_taken_;
 }

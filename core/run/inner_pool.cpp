@@ -53,7 +53,7 @@ Status InnerPool::create(Memory& memory, const WaitPolicy& policy, const Host& h
 }
 
 Status InnerPool::call_alone(const Body& body, const Caller& by, uint64_t begun, uint64_t* out_ended) {
-  Replica& replica = pool_.seats_[0].replica;
+  Replica& replica = pool_.states_[0].replica;
   const uint64_t failures_before = by.failures;
   ++pool_.run_;
   {
@@ -78,17 +78,17 @@ Status InnerPool::call_alone(const Body& body, const Caller& by, uint64_t begun,
   replica.recorder().end_plain_run(*out_ended);
   if (!pool_.pins_.any() && !group_.aborted()) [[likely]]
     return kOk;
-  pool_.seats_[0].result = DIST_OK;
+  pool_.states_[0].result = DIST_OK;
   return end_in_full();
 }
 
 // The thread is being ended inside the function.
 [[gnu::noinline, gnu::cold]] void InnerPool::thread_ends(uint64_t failures_before) noexcept {
-  ReplicaPool::Seat& seat = pool_.seats_[0];
-  seat.thread_ended = true;
+  ReplicaPool::ReplicaState& state = pool_.states_[0];
+  state.thread_ended = true;
   uint64_t ended = 0;
   (void)end_badly(failed_precondition("%s %d's thread ended inside its run (pthread_exit)",
-                                      seat.replica.name().word(), seat.replica.name().number()),
+                                      state.replica.name().word(), state.replica.name().number()),
                   failures_before, &ended);
 }
 
@@ -97,10 +97,10 @@ Status InnerPool::call_alone(const Body& body, const Caller& by, uint64_t begun,
                                                          uint64_t* out_ended) noexcept {
   // A forked child has no threads to notify, and its locks may never open.
   if (pool_.memory().forked()) return status;
-  ReplicaPool::Seat& seat = pool_.seats_[0];
+  ReplicaPool::ReplicaState& state = pool_.states_[0];
   pool_.group_run_ = group_.run();
-  pool_.conclude(seat, status, failures_before);
-  *out_ended = seat.replica.recorder().now();
+  pool_.conclude(state, status, failures_before);
+  *out_ended = state.replica.recorder().now();
   return end_in_full();
 }
 

@@ -13,8 +13,8 @@ namespace dist {
 
 // The state of a library thread, which may also end in the middle of its function.
 struct ReplicaPool::Life {
-  explicit Life(Seat& of) noexcept
-      : seat(of), keeper(of.replica.pool().options_.keeper), memory(of.replica.pool().memory_) {}
+  explicit Life(ReplicaState& of) noexcept
+      : state(of), keeper(of.replica.pool().options_.keeper), memory(of.replica.pool().memory_) {}
   ~Life() = default;
   Life(const Life&) = delete;
   Life& operator=(const Life&) = delete;
@@ -35,42 +35,42 @@ struct ReplicaPool::Life {
     home.free(this, sizeof(Life), alignof(Life));
   }
 
-  Seat& seat;
+  ReplicaState& state;
   Counted* const keeper;
   Memory& memory;
   std::atomic<uint32_t> fate{kOwned};
 };
 
-// The seat's thread has ended, or was abandoned and will free its own Life.
-void ReplicaPool::bury(Seat& seat) noexcept {
-  if (Life* const life = std::exchange(seat.life, nullptr); life != nullptr) life->free();
+// The replica's thread has ended, or was abandoned and will free its own Life.
+void ReplicaPool::bury(ReplicaState& state) noexcept {
+  if (Life* const life = std::exchange(state.life, nullptr); life != nullptr) life->free();
 }
 
-Status ReplicaPool::start_thread_of(Seat& seat) noexcept {
-  bury(seat);
+Status ReplicaPool::start_thread_of(ReplicaState& state) noexcept {
+  bury(state);
   void* const place = memory_.try_allocate(sizeof(Life), alignof(Life));
   if (place == nullptr) return out_of_memory();
-  seat.finished.value.store(run_, std::memory_order_relaxed);
-  seat.thread_ended = false;
-  seat.life = new (place) Life(seat);
-  DIST_TRY(seat.thread.start(thread_main, seat.life, options_.stack_bytes, cpus()));
-  const MemberName& called = seat.replica.name();
-  const int cpu = cpu_of(seat.replica.rank());
+  state.finished.value.store(run_, std::memory_order_relaxed);
+  state.thread_ended = false;
+  state.life = new (place) Life(state);
+  DIST_TRY(state.thread.start(thread_main, state.life, options_.stack_bytes, cpus()));
+  const MemberName& called = state.replica.name();
+  const int cpu = cpu_of(state.replica.rank());
   char name[16];
-  if (seat.replica.is_device()) {
+  if (state.replica.is_device()) {
     std::snprintf(name, sizeof name, "dist-r%d-d%d", number(called.replica) & 0xFF,
                   called.logical_device & 0xFF);
   } else {
     std::snprintf(name, sizeof name, "dist-r%d", number(called.replica));
   }
-  seat.thread.name(name);
-  if (cpu >= 0) seat.thread.keep_on(cpu);
+  state.thread.name(name);
+  if (cpu >= 0) state.thread.keep_on(cpu);
   return kOk;
 }
 
-[[gnu::noinline, gnu::cold]] Status ReplicaPool::restart(Seat& seat) noexcept {
-  seat.thread.join();
-  return start_thread_of(seat);
+[[gnu::noinline, gnu::cold]] Status ReplicaPool::restart(ReplicaState& state) noexcept {
+  state.thread.join();
+  return start_thread_of(state);
 }
 
 void* ReplicaPool::thread_main(void* argument) {
@@ -80,15 +80,15 @@ void* ReplicaPool::thread_main(void* argument) {
   };
   auto& life = *static_cast<Life*>(argument);
   const Ending ending{life};
-  Seat& seat = life.seat;
-  ReplicaPool& pool = seat.replica.pool();
+  ReplicaState& state = life.state;
+  ReplicaPool& pool = state.replica.pool();
   block_async_signals();
-  pool.serve(seat);
+  pool.serve(state);
   return nullptr;
 }
 
 // Waits for a run other than `seen`. Returns false if there is none and the thread must end.
-bool ReplicaPool::await_run(Seat& seat, uint32_t seen) {
+bool ReplicaPool::await_run(ReplicaState& state, uint32_t seen) {
   const WaitPolicy& policy = group_.policy();
   // seq_cst: checks of a sleeping thread. A run that was started is executed before the thread stops.
   const auto started = [&] { return started_.value.load(std::memory_order_seq_cst) != seen; };
@@ -104,8 +104,8 @@ bool ReplicaPool::await_run(Seat& seat, uint32_t seen) {
   // acquire: makes the idle handler's state visible.
   IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire);
   if (handler != nullptr) {
-    seat.with_handler.store(true, std::memory_order_release);
-    if (!handler->serve(seat.replica.rank(), started_.value, seen, stopping_)) return false;
+    state.with_handler.store(true, std::memory_order_release);
+    if (!handler->serve(state.replica.rank(), started_.value, seen, stopping_)) return false;
   }
   return started();
 }
@@ -126,12 +126,12 @@ void ReplicaPool::thread_comes(int rank, bool own) noexcept {
   group_.apart(rank).moves = librarys || options_.move_host_threads;
 }
 
-void ReplicaPool::serve(Seat& seat) {
-  uint32_t seen = seat.finished.value.load(std::memory_order_relaxed);
-  while (await_run(seat, seen)) {
+void ReplicaPool::serve(ReplicaState& state) {
+  uint32_t seen = state.finished.value.load(std::memory_order_relaxed);
+  while (await_run(state, seen)) {
     seen = started_.value.load(std::memory_order_acquire);
-    group_.keep_apart(seat.replica.rank(), caller_cpu_);
-    perform(seat);
+    group_.keep_apart(state.replica.rank(), caller_cpu_);
+    perform(state);
     if (memory_.forked()) return;  // a forked child has only this thread, so no run will ever start
   }
 }
@@ -146,7 +146,7 @@ Status ReplicaPool::let_to(IdleHandler& handler, const char* call) noexcept {
     // seq_cst: pairs with the checks of a sleeping thread. It is a release store as well.
     idle_handler_.store(&handler, std::memory_order_seq_cst);
     for (int i = first_library_replica(); options_.threads != DIST_THREADS_HOST && i < made_; ++i) {
-      while (!seats_[i].with_handler.load(std::memory_order_acquire)) {
+      while (!states_[i].with_handler.load(std::memory_order_acquire)) {
         unpark_all(started_.value);
         yield_this_thread();
       }
@@ -157,13 +157,13 @@ Status ReplicaPool::let_to(IdleHandler& handler, const char* call) noexcept {
 }
 
 Status ReplicaPool::replace_thread(LocalReplica replica) noexcept {
-  Seat& seat = seats_[index(replica)];
+  ReplicaState& state = states_[index(replica)];
   // The thread that created the one to be replaced may not be done with that.
   const std::lock_guard lock(starting_);
   if (closing_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed))
     return shutting_down();
-  if (!leave_alone(seat)) seat.thread.join();
-  return start_thread_of(seat);
+  if (!leave_alone(state)) state.thread.join();
+  return start_thread_of(state);
 }
 
 void ReplicaPool::end_threads() noexcept {
@@ -172,36 +172,36 @@ void ReplicaPool::end_threads() noexcept {
     stopping_.store(true, std::memory_order_seq_cst);
   }
   for (int i = 0; i < made_; ++i) {
-    if (seats_[i].thread.started()) end_thread(seats_[i]);
+    if (states_[i].thread.started()) end_thread(states_[i]);
   }
 }
 
-void ReplicaPool::end_thread(Seat& seat) noexcept {
-  const auto ended = [&] { return seat.life->fate.load(std::memory_order_acquire) == kEnded; };
+void ReplicaPool::end_thread(ReplicaState& state) noexcept {
+  const auto ended = [&] { return state.life->fate.load(std::memory_order_acquire) == kEnded; };
   const uint32_t run = started_.value.load(std::memory_order_acquire);
   IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire);
   const bool inside =
-      seat.finished.value.load(std::memory_order_acquire) != run || is_inside(handler, seat.replica.rank());
-  if (inside && !ended() && leave_alone(seat)) return;
+      state.finished.value.load(std::memory_order_acquire) != run || is_inside(handler, state.replica.rank());
+  if (inside && !ended() && leave_alone(state)) return;
   // A thread that is about to sleep may miss a wake-up, because the word does not change.
   while (!ended()) {
     unpark_all(started_.value);
     if (handler != nullptr) handler->wake();
     yield_this_thread();
   }
-  seat.thread.join();
+  state.thread.join();
 }
 
-// Stops waiting for the seat's thread. Returns false if it has ended.
-bool ReplicaPool::leave_alone(Seat& seat) noexcept {
+// Stops waiting for the replica's thread. Returns false if it has ended.
+bool ReplicaPool::leave_alone(ReplicaState& state) noexcept {
   options_.keeper->retain();
   uint32_t owned = kOwned;
-  if (!seat.life->fate.compare_exchange_strong(owned, kOrphan, std::memory_order_acq_rel)) {
+  if (!state.life->fate.compare_exchange_strong(owned, kOrphan, std::memory_order_acq_rel)) {
     options_.keeper->release();
     return false;
   }
-  seat.life = nullptr;
-  seat.thread.detach();
+  state.life = nullptr;
+  state.thread.detach();
   return true;
 }
 

@@ -21,28 +21,28 @@ namespace dist {
 // ends.
 class ReplicaPool::Turn {
  public:
-  Turn(ReplicaPool& pool, Seat& seat) noexcept
-      : pool_(pool), seat_(seat), failures_(failures_on_this_thread()), within_(&seat.replica, false) {
-    seat.replica.begin();
+  Turn(ReplicaPool& pool, ReplicaState& state) noexcept
+      : pool_(pool), state_(state), failures_(failures_on_this_thread()), within_(&state.replica, false) {
+    state.replica.begin();
   }
   ~Turn() {
     // If it was not concluded, the thread is being ended inside its function.
     if (!concluded_) {
-      seat_.thread_ended = true;
+      state_.thread_ended = true;
       conclude(failed_precondition("%s %d's thread ended inside its run (pthread_exit)",
-                                   seat_.replica.name().word(), seat_.replica.name().number()));
+                                   state_.replica.name().word(), state_.replica.name().number()));
     }
   }
   void conclude(Status status) noexcept {
     concluded_ = true;
-    pool_.conclude(seat_, status, failures_);
+    pool_.conclude(state_, status, failures_);
   }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
  private:
   ReplicaPool& pool_;
-  Seat& seat_;
+  ReplicaState& state_;
   const uint64_t failures_;
   const Within within_;
   bool concluded_ = false;
@@ -66,15 +66,16 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
       teams_(&memory) {
   if (options.party != nullptr) ticket_.emplace(options.party->place(), budget_share(), changed_);
   const auto n = static_cast<std::size_t>(options.num_replicas);
-  seats_ = static_cast<Seat*>(memory.allocate(n * sizeof(Seat), alignof(Seat)));
+  states_ = static_cast<ReplicaState*>(memory.allocate(n * sizeof(ReplicaState), alignof(ReplicaState)));
   for (; made_ < options.num_replicas; ++made_) {
     const bool alone = options.instance != kNoLocalReplica;
     const LocalReplica own = alone ? options.instance : LocalReplica{made_};
     const Replica::Place place{made_, of_devices() ? options.part_of : own, options.naming.name(made_),
                                alone};
-    new (&seats_[made_]) Seat(memory, *this, group, (*options.recorder)[own], place,
-                              loops_of(place.local, made_), options.channels.cache_bytes, here_.at(made_),
-                              options.workers == nullptr ? nullptr : &options.workers->meeting());
+    new (&states_[made_])
+        ReplicaState(memory, *this, group, (*options.recorder)[own], place, loops_of(place.local, made_),
+                     options.channels.cache_bytes, here_.at(made_),
+                     options.workers == nullptr ? nullptr : &options.workers->meeting());
   }
 }
 
@@ -100,17 +101,18 @@ ReplicaPool::~ReplicaPool() {
   for (DeviceTeam* const team : teams_) DeviceTeam::destroy(team);
   end_threads();
   for (int i = 0; i < made_; ++i) {
-    bury(seats_[i]);
-    seats_[i].~Seat();
+    bury(states_[i]);
+    states_[i].~ReplicaState();
   }
-  memory_.deallocate(seats_, static_cast<std::size_t>(options_.num_replicas) * sizeof(Seat), alignof(Seat));
+  memory_.deallocate(states_, static_cast<std::size_t>(options_.num_replicas) * sizeof(ReplicaState),
+                     alignof(ReplicaState));
 }
 
 Status ReplicaPool::start() noexcept {
   if (options_.devices != nullptr) DIST_TRY(make_teams());
   for (int i = 0; i < options_.num_replicas; ++i) keep_apart(i);
   if (options_.threads == DIST_THREADS_HOST) return kOk;
-  for (int i = first_library_replica(); i < options_.num_replicas; ++i) DIST_TRY(start_thread_of(seats_[i]));
+  for (int i = first_library_replica(); i < options_.num_replicas; ++i) DIST_TRY(start_thread_of(states_[i]));
   return kOk;
 }
 
@@ -129,56 +131,56 @@ Status ReplicaPool::make_teams() noexcept {
 }
 
 // A forced unwind has no exception object, which the sanitizer mistakes for a null reference.
-__attribute__((no_sanitize("null"))) void ReplicaPool::perform(Seat& seat) {
-  Turn turn(*this, seat);
+__attribute__((no_sanitize("null"))) void ReplicaPool::perform(ReplicaState& state) {
+  Turn turn(*this, state);
   char who[64];
   dist_status status;
   try {
-    status = body_.call(seat.replica, body_);
+    status = body_.call(state.replica, body_);
   } catch (abi::__forced_unwind&) {
     throw;  // the thread is being ended; Turn's destructor reports it
   } catch (...) {
-    std::snprintf(who, sizeof who, "%s %d's function", seat.replica.name().word(),
-                  seat.replica.name().number());
+    std::snprintf(who, sizeof who, "%s %d's function", state.replica.name().word(),
+                  state.replica.name().number());
     status = status_of_exception(who).code();
   }
   turn.conclude(Status(status));
 }
 
 // The function has returned: stores its result, leaves the group, and notifies the waiting threads.
-void ReplicaPool::conclude(Seat& seat, Status status, uint64_t failures_before) noexcept {
+void ReplicaPool::conclude(ReplicaState& state, Status status, uint64_t failures_before) noexcept {
   // A forked child has no threads to notify, and its locks may never open.
   if (memory_.forked()) return;
-  seat.replica.come_back();
-  seat.replica.end();
-  if (!seat.replica.works().empty()) status = drain(seat, status);
-  seat.replica.recorder().end_run(status.code());
-  seat.result = status.code();
+  state.replica.come_back();
+  state.replica.end();
+  if (!state.replica.works().empty()) status = drain(state, status);
+  state.replica.recorder().end_run(status.code());
+  state.result = status.code();
   if (!status.ok()) {
     if (failures_on_this_thread() != failures_before && last_error().code == status.code()) {
-      seat.error = last_error();
+      state.error = last_error();
     } else {
-      seat.error = ErrorRecord{};
-      seat.error.code = status.code();
-      (void)write_marked(seat.error.message, sizeof seat.error.message,
+      state.error = ErrorRecord{};
+      state.error.code = status.code();
+      (void)write_marked(state.error.message, sizeof state.error.message,
                          "%s %d's function returned %s without a reason. Use `dist_fail()` to report one",
-                         seat.replica.name().word(), seat.replica.name().number(),
+                         state.replica.name().word(), state.replica.name().number(),
                          status_name(status.code()));
     }
-    if (seat.error.culprit.replica == kNoReplica && seat.error.collective == 0 && !seat.error.of_all)
-      seat.error.culprit = seat.replica.name();
+    if (state.error.culprit.replica == kNoReplica && state.error.collective == 0 && !state.error.of_all)
+      state.error.culprit = state.replica.name();
   }
-  group_.leave(seat.replica.rank(), group_run_, status, seat.error);
-  subgroups_.leave(seat.replica.rank(), status, seat.error);
-  if (!status.ok() && !teams_.empty()) tell_teams(seat);
-  seat.finished.publish(run_, group_.policy());
+  group_.leave(state.replica.rank(), group_run_, status, state.error);
+  subgroups_.leave(state.replica.rank(), status, state.error);
+  if (!status.ok() && !teams_.empty()) tell_teams(state);
+  state.finished.publish(run_, group_.policy());
 }
 
 // Completes the works that the function left in progress before the replica ends, because peers may still use
 // its buffers.
-Status ReplicaPool::drain(Seat& seat, Status returned) noexcept {
+Status ReplicaPool::drain(ReplicaState& state, Status returned) noexcept {
   const ErrorRecord failure = returned.ok() ? ErrorRecord{} : last_error();
-  const Status ended = seat.replica.works().drain(returned, failure);
+  const Status ended = state.replica.works().drain(returned, failure);
   if (returned.ok()) return ended;
   // The report of a work is not the reason why this replica failed.
   last_error() = failure;
@@ -186,7 +188,7 @@ Status ReplicaPool::drain(Seat& seat, Status returned) noexcept {
 }
 
 // Ends the device runs of the other replicas, which are useless because the run has failed.
-void ReplicaPool::tell_teams(const Seat& failed) noexcept {
+void ReplicaPool::tell_teams(const ReplicaState& failed) noexcept {
   ErrorRecord why = failed.error;
   if (failed.result != DIST_ABORTED) {
     why = ErrorRecord{};
@@ -203,7 +205,7 @@ void ReplicaPool::tell_teams(const Seat& failed) noexcept {
 
 bool ReplicaPool::all_finished(uint32_t run) const noexcept {
   for (int i = 0; i < options_.num_replicas; ++i) {
-    if (seats_[i].finished.value.load(std::memory_order_acquire) != run) return false;
+    if (states_[i].finished.value.load(std::memory_order_acquire) != run) return false;
   }
   return true;
 }
@@ -248,9 +250,9 @@ class ReplicaPool::AllReplicas {
 };
 
 // Returns false if the deadline (of the host's clock; 0: none) has expired, or in a forked child.
-bool ReplicaPool::await_finished(Seat& seat, int64_t deadline_ns) noexcept {
+bool ReplicaPool::await_finished(ReplicaState& state, int64_t deadline_ns) noexcept {
   const WaitPolicy& policy = group_.policy();
-  Word& word = seat.finished;
+  Word& word = state.finished;
   const auto done = [&] { return word.value.load(std::memory_order_seq_cst) == run_; };
   while (!spin_until(policy, done, caller_in_the_way_)) {
     if (memory_.forked()) return false;
@@ -271,14 +273,14 @@ void ReplicaPool::perform_on_caller() {
     explicit Returning(ReplicaPool& pool) noexcept : pool_(pool) {}
     ~Returning() {
       if (returned_) return;
-      for (int i = 1; i < pool_.options_.num_replicas; ++i) (void)pool_.await_finished(pool_.seats_[i], 0);
+      for (int i = 1; i < pool_.options_.num_replicas; ++i) (void)pool_.await_finished(pool_.states_[i], 0);
       (void)pool_.over(failed_precondition("the caller's thread ended inside its run"));
     }
     ReplicaPool& pool_;
     bool returned_ = false;
   };
   Returning returning(*this);
-  perform(seats_[0]);
+  perform(states_[0]);
   returning.returned_ = true;
 }
 
@@ -379,8 +381,8 @@ Status ReplicaPool::revive() noexcept {
   if (idle_handler_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     replacing.lock();
   for (int i = first_library_replica(); i < options_.num_replicas; ++i) {
-    if (seats_[i].thread_ended || !seats_[i].thread.started()) [[unlikely]]
-      DIST_TRY(restart(seats_[i]));
+    if (states_[i].thread_ended || !states_[i].thread.started()) [[unlikely]]
+      DIST_TRY(restart(states_[i]));
   }
   return kOk;
 }
@@ -450,9 +452,9 @@ template <bool kCounted>
     if (memory_.forked()) return in_forked_child();
   }
   for (int i = first_library_replica(); i < options_.num_replicas; ++i) {
-    Seat& seat = seats_[i];
-    if (seat.finished.value.load(std::memory_order_acquire) == run_) continue;
-    if (!await_finished(seat, deadline.at_ns)) return over(overdue());
+    ReplicaState& state = states_[i];
+    if (state.finished.value.load(std::memory_order_acquire) == run_) continue;
+    if (!await_finished(state, deadline.at_ns)) return over(overdue());
   }
   // The idle handler uses the replicas from now on without another call to revive().
   if (idle_handler_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]

@@ -3,7 +3,7 @@
 //
 // A replica is a thread that lives as long as the pool and sleeps between runs. It is never a oneTBB task,
 // because oneTBB does not guarantee that tasks run concurrently. To start a run, the caller publishes its
-// number in `started_`; each thread executes the body and then publishes the same number in its seat's
+// number in `started_`; each thread executes the body and then publishes the same number in its replica's
 // `finished`.
 //
 // Pools nest: the logical devices of a replica (device_team.hpp), runs inside a merge function, and requests
@@ -149,10 +149,10 @@ class ReplicaPool {
   int num_replicas() const noexcept { return options_.num_replicas; }
   // The id of a member, and the host data of an instance.
   int32_t name_of(int rank) const noexcept { return options_.naming.name(rank).number(); }
-  void* host_state() const noexcept { return seats_[0].replica.host_state(); }
+  void* host_state() const noexcept { return states_[0].replica.host_state(); }
   // Only for the pool of an instance; see Replica::give_up().
   void give_up() noexcept {
-    seats_[0].replica.give_up();
+    states_[0].replica.give_up();
     give_threads_back();
   }
   ReplicaCount replicas() const noexcept { return options_.replicas; }
@@ -264,14 +264,14 @@ class ReplicaPool {
  private:
   friend class InnerPool;  // calls requests without a whole run
   // The state of a library thread: it is joined, or it was abandoned and releases the keeper when it ends. It
-  // is allocated apart from the seat, because the seat may get another thread.
+  // is allocated apart from the replica, because the replica may get another thread.
   enum : uint32_t { kOwned, kOrphan, kEnded };
   struct Life;
   // The state of one replica in the pool: its current run, and the thread that executes it.
-  struct alignas(kApart) Seat {
-    Seat(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, const Replica::Place& place,
-         const Replica::Loops& loops, std::size_t cache_bytes, WipedWords::Word* here,
-         WorkerMeeting* meeting) noexcept
+  struct alignas(kApart) ReplicaState {
+    ReplicaState(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder,
+                 const Replica::Place& place, const Replica::Loops& loops, std::size_t cache_bytes,
+                 WipedWords::Word* here, WorkerMeeting* meeting) noexcept
         : replica(memory, pool, group, recorder, place, loops, cache_bytes, here, meeting) {}
     Replica replica;
     alignas(kApart) Word finished;  // the latest run whose function has returned
@@ -302,21 +302,21 @@ class ReplicaPool {
   bool is_inside(const Sight& of) const noexcept;
   bool is_inside_below(const Sight& of) const noexcept;
   void let_go(Unseen& out) noexcept;
-  Seat& seat(const Replica& replica) const noexcept { return seats_[replica.rank()]; }
+  ReplicaState& state_of(const Replica& replica) const noexcept { return states_[replica.rank()]; }
   Subgroups::Making making() const noexcept;
   int first_library_replica() const noexcept { return options_.threads == DIST_THREADS_CALLER ? 1 : 0; }
   static void* thread_main(void* argument);
-  void serve(Seat& seat);
-  bool await_run(Seat& seat, uint32_t seen);
+  void serve(ReplicaState& state);
+  bool await_run(ReplicaState& state, uint32_t seen);
   static bool is_inside(const IdleHandler* handler, int rank) noexcept {
     return handler != nullptr && handler->is_inside(rank);
   }
-  void bury(Seat& seat) noexcept;
-  void perform(Seat& seat);
+  void bury(ReplicaState& state) noexcept;
+  void perform(ReplicaState& state);
   void perform_on_caller();
-  void conclude(Seat& seat, Status status, uint64_t failures_before) noexcept;
-  Status drain(Seat& seat, Status returned) noexcept;
-  Status start_thread_of(Seat& seat) noexcept;
+  void conclude(ReplicaState& state, Status status, uint64_t failures_before) noexcept;
+  Status drain(ReplicaState& state, Status returned) noexcept;
+  Status start_thread_of(ReplicaState& state) noexcept;
   Status make_teams() noexcept;
   void cancel_from_outside(const char* reason) noexcept;
   void begin_groups(const RunDeadline& deadline) noexcept;
@@ -329,14 +329,14 @@ class ReplicaPool {
   Status take_threads(const RunLimits& limits, const RunDeadline& deadline) noexcept;
   void give_threads_back() noexcept;
   Status check_all_out() noexcept;
-  void tell_teams(const Seat& failed) noexcept;
+  void tell_teams(const ReplicaState& failed) noexcept;
   bool of_devices() const noexcept { return options_.part_of != kNoLocalReplica; }
   int cpu_of(int rank) const noexcept;
   void keep_apart(int rank) noexcept;
   Replica::Loops loops_of(LocalReplica replica, int rank) const noexcept;
   Status revive() noexcept;
-  Status restart(Seat& seat) noexcept;
-  bool await_finished(Seat& seat, int64_t deadline_ns) noexcept;
+  Status restart(ReplicaState& state) noexcept;
+  bool await_finished(ReplicaState& state, int64_t deadline_ns) noexcept;
   bool all_finished(uint32_t run) const noexcept;
   bool all_finished() const noexcept { return all_finished(run_); }
   Status outcome() const noexcept;
@@ -350,22 +350,22 @@ class ReplicaPool {
   void await_host_threads(int64_t deadline_ns, std::span<char> inside) noexcept;
   void leave_host_threads(std::span<char> inside) noexcept;
   void list_handled(std::span<char> inside) const noexcept;
-  void end_thread(Seat& seat) noexcept;
-  bool leave_alone(Seat& seat) noexcept;
-  Counted* go(Seat& seat) noexcept;
+  void end_thread(ReplicaState& state) noexcept;
+  bool leave_alone(ReplicaState& state) noexcept;
+  Counted* go(ReplicaState& state) noexcept;
   RunDeadline deadline_of(const RunLimits& limits) const noexcept;
   Status overdue() noexcept;
   Status over(Status outcome) noexcept;
   void tell_workers(Status outcome) noexcept;
   Status refused(Status why) noexcept;
   Status owed(Status why) noexcept;
-  void depart(Seat& seat, Status status) noexcept;
+  void depart(ReplicaState& state, Status status) noexcept;
   template <class Holds>
   bool lock_when(Ref<Counted>& kept, Holds&& holds) noexcept;
   void list_missing(char* text, std::size_t size) const noexcept;
   void give_up_run(const ErrorRecord& why) noexcept;
   Status run_is_late() noexcept;
-  bool may_enter(const Seat& seat) noexcept;
+  bool may_enter(const ReplicaState& state) noexcept;
   bool may_open() noexcept;
   void close_run() noexcept;
   void open_run() noexcept;
@@ -388,8 +388,8 @@ class ReplicaPool {
   // replicas yield after every look, because each of them may have the CPU that the other one needs.
   const bool caller_in_the_way_;
   WipedWords here_;  // by replica: the thread that runs its function
-  Seat* seats_ = nullptr;
-  int made_ = 0;          // number of constructed seats
+  ReplicaState* states_ = nullptr;
+  int made_ = 0;          // number of constructed states
   mutable RunPins pins_;  // used if these runs are not nested in others
   // If they are nested: the outer run's pins and number. Atomic, because a thread that ends an outer run may
   // read them while a run begins here.

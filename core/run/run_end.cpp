@@ -124,7 +124,7 @@ int32_t ReplicaPool::list_inside(uint32_t run, char* text, std::size_t size) con
   // Collected first, because functions may return meanwhile.
   auto* const inside = DIST_ON_STACK(bool, options_.num_replicas);
   for (int i = 0; i < options_.num_replicas; ++i)
-    inside[i] = seats_[i].finished.value.load(std::memory_order_acquire) != run;
+    inside[i] = states_[i].finished.value.load(std::memory_order_acquire) != run;
   return list_members(inside, text, size);
 }
 
@@ -175,12 +175,12 @@ Status ReplicaPool::overdue() noexcept {
 // The failure of the lowest replica that did not merely react to a peer; otherwise the report that all
 // replicas got; otherwise whether the run was cancelled.
 Status ReplicaPool::outcome() const noexcept {
-  const Seat* first = nullptr;
+  const ReplicaState* first = nullptr;
   for (int i = 0; i < options_.num_replicas; ++i) {
-    const Seat& seat = seats_[i];
-    if (seat.result == DIST_OK) continue;
-    if (seat.result != DIST_ABORTED) return fail(seat.error);
-    if (first == nullptr) first = &seat;
+    const ReplicaState& state = states_[i];
+    if (state.result == DIST_OK) continue;
+    if (state.result != DIST_ABORTED) return fail(state.error);
+    if (first == nullptr) first = &state;
   }
   if (first != nullptr) return fail(first->error);
   if (!group_.cancelled()) return kOk;

@@ -6,7 +6,7 @@
 //
 //     a library thread       its Life is marked as an orphan: it releases the reference when it ends, and is not joined
 //     the caller of a run    through the run lock: unlocking releases the strategy instead of opening the lock
-//     a host thread          through its seat, when it leaves
+//     a host thread          through its replica, when it leaves
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -102,7 +102,7 @@ bool ReplicaPool::await_callers(int64_t deadline_ns) noexcept {
   }
   // Threads of a run that was abandoned at its deadline.
   for (int i = first_library_replica(); i < options_.num_replicas; ++i)
-    (void)await_finished(seats_[i], deadline_ns);
+    (void)await_finished(states_[i], deadline_ns);
   return true;
 }
 
@@ -133,22 +133,22 @@ void ReplicaPool::leave_host_threads(std::span<char> inside) noexcept {
   char who[256];
   auto* const occupants = DIST_ON_STACK(bool, options_.num_replicas);
   for (int i = 0; i < options_.num_replicas; ++i) {
-    occupants[i] = seats_[i].occupied;
+    occupants[i] = states_[i].occupied;
     if (!occupants[i]) continue;
     options_.keeper->retain();
-    seats_[i].keeps = options_.keeper;
+    states_[i].keeps = options_.keeper;
   }
   (void)list_members(occupants, who, sizeof who);
   add_inside(inside, who);
 }
 
-// Must be called under the lock. A host thread leaves its seat. Returns the reference to release once the
+// Must be called under the lock. A host thread leaves its replica. Returns the reference to release once the
 // lock is open, or NULL.
-Counted* ReplicaPool::go(Seat& seat) noexcept {
-  seat.occupied = false;
+Counted* ReplicaPool::go(ReplicaState& state) noexcept {
+  state.occupied = false;
   changed_.advance();
   if (closing_.load(std::memory_order_relaxed)) gone_.advance();
-  return std::exchange(seat.keeps, nullptr);
+  return std::exchange(state.keeps, nullptr);
 }
 
 }  // namespace dist

@@ -56,20 +56,20 @@ Subgroup* Subgroups::make_empty(ReplicaPool& pool, int32_t number) {
   return new (memory_.allocate(sizeof(Subgroup), alignof(Subgroup))) Subgroup(pool, memory_, number);
 }
 
-void Subgroups::fill(Subgroup& made, std::span<const int32_t> seats, const Making& making, WorkerLink* link,
-                     const GroupShape* shape) {
-  const int size = static_cast<int>(seats.size());
+void Subgroups::fill(Subgroup& made, std::span<const int32_t> local_ranks, const Making& making,
+                     WorkerLink* link, const GroupShape* shape) {
+  const int size = static_cast<int>(local_ranks.size());
   WaitPolicy policy = making.policy;
   policy.lanes = std::min(policy.lanes, size);
   made.here.emplace(memory_, size, policy, making.host, making.timeout_ns,
-                    Membership{made.number, seats.data(), &graph_, naming_, keeper_}, making.home, link,
+                    Membership{made.number, local_ranks.data(), &graph_, naming_, keeper_}, making.home, link,
                     shape);
 }
 
-Subgroup* Subgroups::create(ReplicaPool& pool, std::span<const int32_t> seats, const Making& making) {
+Subgroup* Subgroups::create(ReplicaPool& pool, std::span<const int32_t> local_ranks, const Making& making) {
   Subgroup* const made = make_empty(pool, latest_number_ + 1);
   try {
-    fill(*made, seats, making, nullptr, nullptr);
+    fill(*made, local_ranks, making, nullptr, nullptr);
   } catch (...) {
     unmake(made);
     throw;
@@ -83,7 +83,7 @@ Subgroup* Subgroups::make(ReplicaPool& pool, WorkerLink& link, const GroupShape&
   Subgroup* const made = make_empty(pool, number);
   try {
     made->ids.assign(shape.ids.begin(), shape.ids.end());
-    if (shape.is_here()) fill(*made, shape.seats, making, &link, &shape);
+    if (shape.is_here()) fill(*made, shape.local_ranks, making, &link, &shape);
   } catch (...) {
     unmake(made);
     throw;
@@ -149,9 +149,9 @@ void Subgroups::open_now(Subgroup& subgroup, const Group& whole) noexcept {
   any_open_.store(true, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (int rank = 0; rank < group.size(); ++rank) {
-    if (!whole.has_left(group.seat(rank))) continue;
+    if (!whole.has_left(group.local_rank(rank))) continue;
     const ErrorRecord* failure = nullptr;
-    const Signature& departed = whole.departed(group.seat(rank), &failure);
+    const Signature& departed = whole.departed(group.local_rank(rank), &failure);
     group.leave(rank, Status(departed.returned), failure != nullptr ? *failure : ErrorRecord{});
   }
   end_rounds(group);
@@ -159,7 +159,7 @@ void Subgroups::open_now(Subgroup& subgroup, const Group& whole) noexcept {
   subgroup.opened.store(run_, std::memory_order_release);
 }
 
-void Subgroups::leave(int seat, Status returned, const ErrorRecord& failure) noexcept {
+void Subgroups::leave(int local_rank, Status returned, const ErrorRecord& failure) noexcept {
   if (all_.empty()) return;
   // The replica has left the group of all replicas before this; see open_now().
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -167,7 +167,7 @@ void Subgroups::leave(int seat, Status returned, const ErrorRecord& failure) noe
   const std::lock_guard lock(mutex_);
   for (Subgroup* const each : open_) {
     Subgroup::Here& here = *each->here;
-    const int rank = here.group.rank(seat);
+    const int rank = here.group.rank(local_rank);
     if (rank < 0) continue;
     if (!here.group.has_left(rank)) here.group.leave(rank, returned, failure);
     if (here.others) here.others->leave(returned, failure);

@@ -87,7 +87,7 @@ class Subgroups {
     const ChannelHome& home;
   };
   // Must be called outside of runs. Throws std::bad_alloc.
-  Subgroup* create(ReplicaPool& pool, std::span<const int32_t> seats, const Making& making);
+  Subgroup* create(ReplicaPool& pool, std::span<const int32_t> local_ranks, const Making& making);
   // With several workers, creation has two steps: make() creates the group with its number, and keep() adds
   // it once all workers have made theirs.
   Subgroup* make(ReplicaPool& pool, WorkerLink& link, const GroupShape& shape, int32_t number,
@@ -107,7 +107,7 @@ class Subgroups {
       open_now(subgroup, whole);
   }
   // A member of the pool has left its function and the group of all replicas.
-  void leave(int seat, Status returned, const ErrorRecord& failure) noexcept;
+  void leave(int local_rank, Status returned, const ErrorRecord& failure) noexcept;
   void condemn(const ErrorRecord& why) noexcept;
   // Callable from any thread at any time. With a reason, it applies only while a run lasts.
   void cancel(const char* reason) noexcept;
@@ -124,7 +124,7 @@ class Subgroups {
   void open_now(Subgroup& subgroup, const Group& whole) noexcept;
   void end_rounds(Group& group) const noexcept;
   Subgroup* make_empty(ReplicaPool& pool, int32_t number);
-  void fill(Subgroup& made, std::span<const int32_t> seats, const Making& making, WorkerLink* link,
+  void fill(Subgroup& made, std::span<const int32_t> local_ranks, const Making& making, WorkerLink* link,
             const GroupShape* shape);
   void unmake(Subgroup* made) noexcept;
 

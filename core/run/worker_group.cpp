@@ -6,7 +6,7 @@
 namespace dist {
 
 GroupShape::GroupShape(Memory& memory, std::span<const int32_t> given, const WorkerMeeting& all)
-    : ids(given.begin(), given.end(), &memory), seats(&memory), workers(&memory), members(&memory) {
+    : ids(given.begin(), given.end(), &memory), local_ranks(&memory), workers(&memory), members(&memory) {
   int worker = 0;
   for (const int32_t id : ids) {
     while (id >= all.members().first_of(worker + 1)) ++worker;
@@ -15,7 +15,7 @@ GroupShape::GroupShape(Memory& memory, std::span<const int32_t> given, const Wor
       members.push_back(0);
     }
     ++members.back();
-    if (worker == all.me()) seats.push_back(id - all.first());
+    if (worker == all.me()) local_ranks.push_back(id - all.first());
   }
 }
 

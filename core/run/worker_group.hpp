@@ -27,11 +27,11 @@ struct GroupShape {
   GroupShape(Memory& memory, std::span<const int32_t> ids, const WorkerMeeting& all);
 
   std::pmr::vector<int32_t> ids;
-  std::pmr::vector<int32_t> seats;  // local ranks of the members in this worker
-  std::pmr::vector<int> workers;    // workers that have members
-  std::pmr::vector<int> members;    // number of members in each of these workers
+  std::pmr::vector<int32_t> local_ranks;  // local ranks of the members in this worker
+  std::pmr::vector<int> workers;          // workers that have members
+  std::pmr::vector<int> members;          // number of members in each of these workers
 
-  bool is_here() const noexcept { return !seats.empty(); }
+  bool is_here() const noexcept { return !local_ranks.empty(); }
   bool spans_workers() const noexcept { return workers.size() > 1; }
 };
 

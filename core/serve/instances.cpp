@@ -59,10 +59,10 @@ Instances::Instances(Memory& memory, ReplicaPool& pool)
       spins_eagerly_(!pool.caller_in_the_way()),
       has_helpers_(pool.threads() != DIST_THREADS_HOST),
       queue_(memory, pool.num_replicas(), Options{}.max_queued),
-      seats_(static_cast<std::size_t>(pool.num_replicas()), &memory),
+      instances_(static_cast<std::size_t>(pool.num_replicas()), &memory),
       helpers_(memory, *this) {
-  for (Seat& each : seats_) {
-    each.rank = static_cast<int>(&each - seats_.data());
+  for (Instance& each : instances_) {
+    each.rank = static_cast<int>(&each - instances_.data());
     each.recorder = &pool.recorder()[LocalReplica{each.rank}];
   }
 }
@@ -105,7 +105,8 @@ Status Instances::refusal(const char* call) const noexcept {
 
 // Whether a replacement thread may still create its state. Must be called under the mutex.
 bool Instances::some_begin() const noexcept {
-  return std::any_of(seats_.begin(), seats_.end(), [](const Seat& at) { return at.failure == DIST_OK; });
+  return std::any_of(instances_.begin(), instances_.end(),
+                     [](const Instance& at) { return at.failure == DIST_OK; });
 }
 
 Status Instances::accept(const char* call) noexcept {
@@ -129,7 +130,7 @@ Status Instances::accept(const char* call) noexcept {
 std::size_t Instances::count_undelivered() const noexcept {
   uint64_t left = accepted_ever_ + items_ever_.load(std::memory_order_seq_cst) -
                   elsewhere_.delivered.load(std::memory_order_seq_cst);
-  for (const Seat& each : seats_) left -= each.endings.delivered.load(std::memory_order_seq_cst);
+  for (const Instance& each : instances_) left -= each.endings.delivered.load(std::memory_order_seq_cst);
   return left;
 }
 
@@ -137,7 +138,7 @@ std::size_t Instances::count_undelivered() const noexcept {
 bool Instances::some_under_way() const noexcept {
   uint64_t left = accepted_ever_ + items_ever_.load(std::memory_order_seq_cst) -
                   elsewhere_.completed.load(std::memory_order_relaxed);
-  for (const Seat& each : seats_) left -= each.endings.completed.load(std::memory_order_relaxed);
+  for (const Instance& each : instances_) left -= each.endings.completed.load(std::memory_order_relaxed);
   return left != 0;
 }
 
@@ -246,7 +247,7 @@ void Instances::dispatch() noexcept {
 }
 
 void Instances::give(int rank, Request& request) noexcept {
-  Seat& to = seat(rank);
+  Instance& to = instance(rank);
   occupy(to, &request);
   to.given.store(&request, std::memory_order_release);
   to.bell.advance();
@@ -291,7 +292,7 @@ Instances::Counts Instances::counts() const noexcept {
   for (std::size_t i = 0; i < kRefusals; ++i) now.refused[i] = refusals_[i].load(std::memory_order_relaxed);
   for (std::size_t i = 0; i < kRequestEnds; ++i) {
     now.ended[i] = unbegun_[i].load(std::memory_order_relaxed);
-    for (const Seat& each : seats_) now.ended[i] += each.numbers.ended[i].get();
+    for (const Instance& each : instances_) now.ended[i] += each.numbers.ended[i].get();
   }
   return now;
 }
@@ -354,7 +355,7 @@ void Instances::withdraw_cancelled(Request& request, const char* reason) noexcep
     request.cancel_asked.store(true, std::memory_order_relaxed);
     // If it is running, its run is linked to the cancel object as well.
     if (!request.queued) {
-      for (Seat& each : seats_) {
+      for (Instance& each : instances_) {
         if (each.current == &request) watch_told(each);
       }
       return;
@@ -375,7 +376,7 @@ void Instances::cancel(Request& request) noexcept {
     // seq_cst: either its run sees this after it has begun, or this thread finds it running below.
     request.cancel_asked.store(true, std::memory_order_seq_cst);
     if (!request.queued) {
-      for (Seat& each : seats_) {
+      for (Instance& each : instances_) {
         if (each.current != &request) continue;
         each.pool->pool().cancel("`dist_request_cancel()`"_m);
         watch_told(each);
@@ -408,7 +409,7 @@ void Instances::end_queued(const ErrorRecord& why) noexcept {
 void Instances::cancel(const char* reason) noexcept {
   const std::lock_guard lock(mutex_);
   copy_text(all_cancelled_, reason == nullptr ? "`dist_strategy_cancel()`"_m : reason);
-  for (Seat& each : seats_) {
+  for (Instance& each : instances_) {
     if (each.current == nullptr) continue;
     each.current->cancelled_with_all = true;
     each.current->cancel_asked.store(true, std::memory_order_seq_cst);

@@ -10,7 +10,7 @@
 // Invariants:
 // - `mutex_` protects the queue and every member that is not atomic. It is held only for short updates: never
 //   while a host callback runs, and never while a thread waits.
-// - A seat is used by the thread whose Stay it refers to. A thread that was abandoned (Stay::kLeft) must not
+// - An instance is used by the thread whose Stay it refers to. A thread that was abandoned (Stay::kLeft) must not
 //   touch it.
 // - Every accepted promise is counted once when it is accepted, and twice when it completes (Endings). So close() can wait until all have been delivered.
 #pragma once
@@ -82,7 +82,7 @@ class Instances final : public Counted, public IdleHandler {
   // ---- For batchers ----
   void add(Batcher& batcher) noexcept;
   void remove(Batcher& batcher) noexcept;
-  int num_instances() const noexcept { return static_cast<int>(seats_.size()); }
+  int num_instances() const noexcept { return static_cast<int>(instances_.size()); }
   // Counts one more promise that will end; fails if none is accepted now.
   Status accept(const char* call) noexcept;
   // The current time in units of the recorders.
@@ -201,7 +201,7 @@ class Instances final : public Counted, public IdleHandler {
   }
   const char* phase_name() const noexcept;
   const RequestNumbers& numbers(int rank) const noexcept {
-    return seats_[static_cast<std::size_t>(rank)].numbers;
+    return instances_[static_cast<std::size_t>(rank)].numbers;
   }
   int32_t name_of(int rank) const noexcept { return pool_.name_of(rank); }
 
@@ -235,7 +235,7 @@ class Instances final : public Counted, public IdleHandler {
   };
   struct Asked;
   // The state of one instance, and the thread that serves it.
-  struct alignas(kApart) Seat {
+  struct alignas(kApart) Instance {
     // An idle instance looks only at these.
     Word bell;  // rung when there is something to do, once for each request that is given
     std::atomic<Request*> given{nullptr};
@@ -263,7 +263,7 @@ class Instances final : public Counted, public IdleHandler {
   };
   class Attending;
 
-  Seat& seat(int rank) noexcept { return seats_[static_cast<std::size_t>(rank)]; }
+  Instance& instance(int rank) noexcept { return instances_[static_cast<std::size_t>(rank)]; }
   // How an idle instance waits.
   WaitPolicy idling() const noexcept {
     WaitPolicy policy = policy_;
@@ -315,32 +315,32 @@ class Instances final : public Counted, public IdleHandler {
   int list_inside(std::span<char> text) const noexcept;
   bool stay(Attending& here, const std::atomic<uint32_t>& started, uint32_t seen,
             const std::atomic<bool>& stopping);
-  static Request* take_given(Seat& seat) noexcept {
-    Request* const request = seat.given.load(std::memory_order_acquire);
+  static Request* take_given(Instance& instance) noexcept {
+    Request* const request = instance.given.load(std::memory_order_acquire);
     if (request == nullptr) return nullptr;
     request->prefetch();
-    seat.given.store(nullptr, std::memory_order_relaxed);
+    instance.given.store(nullptr, std::memory_order_relaxed);
     return request;
   }
-  void await(Seat& seat, uint32_t rung) noexcept;
-  Request* come(Seat& seat) noexcept;
+  void await(Instance& instance, uint32_t rung) noexcept;
+  Request* come(Instance& instance) noexcept;
   void tend(int rank);
   void make_state(int rank);
-  void end_state(Seat& seat);
-  Status run_alone(Seat& seat, const Body& body, const RunLimits& limits);
+  void end_state(Instance& instance);
+  Status run_alone(Instance& instance, const Body& body, const RunLimits& limits);
   void cancel_late(const Request& request, ReplicaPool& pool) noexcept;
-  Request* perform(Seat& seat, Stay& stay, Request& request);
-  Status run_request(Seat& seat, Stay& stay, Request& request);
+  Request* perform(Instance& instance, Stay& stay, Request& request);
+  Status run_request(Instance& instance, Stay& stay, Request& request);
   Status refuse_overdue(const Request& request) const noexcept;
   bool is_overdue(const Request& request, uint64_t now) const noexcept;
-  Status run_in_full(Seat& seat, Stay& stay, Request& request);
+  Status run_in_full(Instance& instance, Stay& stay, Request& request);
   // Steps of batchers do not count as requests.
-  static void count_end(Seat& at, const Request& request, dist_status status) noexcept {
+  static void count_end(Instance& at, const Request& request, dist_status status) noexcept {
     if (request.unlimited) return;
     const RequestEnd end = status == DIST_OK ? RequestEnd::kCompleted : end_of(status);
     at.numbers.ended[static_cast<std::size_t>(end)].add(1);
   }
-  static void count_times(Seat& at, uint64_t accepted, uint64_t begun, uint64_t ended) noexcept {
+  static void count_times(Instance& at, uint64_t accepted, uint64_t begun, uint64_t ended) noexcept {
     begun = std::max(begun, accepted);
     ended = std::max(ended, begun);
     at.numbers.queued.add(begun - accepted);
@@ -348,14 +348,14 @@ class Instances final : public Counted, public IdleHandler {
     at.numbers.waited.add(ended - accepted);
   }
   // Must be called under the mutex: sets what an instance runs from now on; NULL: nothing.
-  void occupy(Seat& at, Request* request) noexcept {
+  void occupy(Instance& at, Request* request) noexcept {
     at.current = request;
     if (options_.stuck_ns != 0) [[unlikely]]
       watch_next(at);
   }
-  void watch_next(Seat& seat) noexcept;
-  void watch(Seat& seat, int64_t end_ns) noexcept;
-  void watch_told(Seat& seat) noexcept;
+  void watch_next(Instance& instance) noexcept;
+  void watch(Instance& instance, int64_t end_ns) noexcept;
+  void watch_told(Instance& instance) noexcept;
   struct Replacement;
   Status prepare(int rank, Replacement& out) noexcept;
   ErrorRecord why_stuck(int rank, Request& running) const noexcept;
@@ -388,7 +388,7 @@ class Instances final : public Counted, public IdleHandler {
   // submitting thread compete for.
   alignas(kApart) mutable ShortLock mutex_;
   RequestQueue queue_;
-  alignas(kApart) std::pmr::vector<Seat> seats_;
+  alignas(kApart) std::pmr::vector<Instance> instances_;
   char all_cancelled_[kReasonBytes] = "";  // reason of the latest cancel() of everything
   std::size_t out_ = 0;                    // requests that the host has references to
   int64_t planned_ns_ = 0;                 // when the clock thread looks at the queue next; 0: when told

@@ -133,7 +133,7 @@ Status Instances::open_with(const Options& options) {
   has_helpers_.store(options.helper_threads || pool_.threads() != DIST_THREADS_HOST,
                      std::memory_order_relaxed);
   for (int rank = 0; rank < num_instances(); ++rank) {
-    Seat& at = seat(rank);
+    Instance& at = instance(rank);
     at.failure = DIST_OK;
     if (at.pool == nullptr) DIST_TRY(pool_.instance(LocalReplica{rank}, &at.pool));
     need_error_room(memory(), at.why);
@@ -159,8 +159,8 @@ Status Instances::open_with(const Options& options) {
 // Whether everything from the previous opening has ended, which may use other host functions. Must be called
 // under the mutex.
 bool Instances::all_out() const noexcept {
-  return count_undelivered() == 0 &&
-         std::none_of(seats_.begin(), seats_.end(), [](const Seat& at) { return at.ready || at.awaited; });
+  return count_undelivered() == 0 && std::none_of(instances_.begin(), instances_.end(),
+                                                  [](const Instance& at) { return at.ready || at.awaited; });
 }
 
 Status Instances::check_all_out() noexcept {
@@ -185,12 +185,12 @@ Status Instances::check_teller(const char* call) const noexcept {
 Status Instances::await_ready() noexcept {
   const auto all_have = [&] {
     return refused_.load(std::memory_order_relaxed) ||
-           std::all_of(seats_.begin(), seats_.end(),
-                       [](const Seat& at) { return at.ready || at.failure != DIST_OK; });
+           std::all_of(instances_.begin(), instances_.end(),
+                       [](const Instance& at) { return at.ready || at.failure != DIST_OK; });
   };
   (void)wait_until(0, all_have);
   const std::lock_guard lock(mutex_);
-  for (const Seat& at : seats_) {
+  for (const Instance& at : instances_) {
     if (at.failure == DIST_OK) continue;
     return at.why != nullptr ? fail(*at.why) : fail(at.failure, "an instance could not be prepared");
   }
@@ -200,10 +200,11 @@ Status Instances::await_ready() noexcept {
 // In phase kEnding: each instance destroys its state, unless a host callback is still running there.
 void Instances::end_states(int64_t deadline_ns) noexcept {
   (void)wait_until(deadline_ns, [&] {
-    return std::none_of(seats_.begin(), seats_.end(), [](const Seat& at) { return at.ready || at.awaited; });
+    return std::none_of(instances_.begin(), instances_.end(),
+                        [](const Instance& at) { return at.ready || at.awaited; });
   });
   // States left behind by threads that ended inside a callback.
-  for (Seat& at : seats_) {
+  for (Instance& at : instances_) {
     bool left = false;
     {
       const std::lock_guard lock(mutex_);
@@ -314,7 +315,7 @@ Status Instances::end_idle(const char* call) noexcept {
       return failed_precondition(
           "`%s()`: the strategy still has requests; call `dist_request_destroy()` for them first", call);
     for (int rank = 0; rank < num_instances(); ++rank) {
-      if (pool_.threads() == DIST_THREADS_HOST && seat(rank).attended)
+      if (pool_.threads() == DIST_THREADS_HOST && instance(rank).attended)
         return failed_precondition(
             "`%s()`: a thread is serving as replica %d. Call `dist_instances_close()` first.", call,
             pool_.name_of(rank));
@@ -351,7 +352,7 @@ void Instances::shut_down(const char* call, int64_t deadline_ns) noexcept {
 
 void Instances::detach() noexcept {
   helpers_.stop();
-  for (Seat& at : seats_) {
+  for (Instance& at : instances_) {
     InnerPool::destroy(std::exchange(at.pool, nullptr));
     free_error_room(memory(), at.why);
   }

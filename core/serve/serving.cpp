@@ -15,10 +15,10 @@ namespace dist {
 class Instances::Attending {
  public:
   Attending(Instances& instances, int rank) noexcept
-      : instances_(instances), rank_(rank), seat_(instances.seat(rank)) {
+      : instances_(instances), rank_(rank), instance_(instances.instance(rank)) {
     const std::lock_guard lock(instances_.mutex_);
-    seat_.attended = true;
-    seat_.stay = &stay_;
+    instance_.attended = true;
+    instance_.stay = &stay_;
   }
   ~Attending() {
     if (stay_.left()) stay_.stuck->end();
@@ -26,37 +26,37 @@ class Instances::Attending {
     Request* cut = nullptr;
     {
       const std::lock_guard lock(instances_.mutex_);
-      cut = std::exchange(seat_.current, nullptr);
-      seat_.stay = nullptr;
-      seat_.stuck_at = 0;
-      seat_.awaited = false;
-      seat_.given.store(nullptr, std::memory_order_relaxed);
-      seat_.inside.store(false, std::memory_order_release);
-      seat_.attended = false;
+      cut = std::exchange(instance_.current, nullptr);
+      instance_.stay = nullptr;
+      instance_.stuck_at = 0;
+      instance_.awaited = false;
+      instance_.given.store(nullptr, std::memory_order_relaxed);
+      instance_.inside.store(false, std::memory_order_release);
+      instance_.attended = false;
       // Do not retry an instance that failed before it even began.
-      if (!std::exchange(seat_.ready, false)) seat_.failure = DIST_FAILED_PRECONDITION;
+      if (!std::exchange(instance_.ready, false)) instance_.failure = DIST_FAILED_PRECONDITION;
     }
     (void)failed_precondition("replica %d's thread ended inside its function (pthread_exit)",
                               instances_.pool_.name_of(rank_));
     const ErrorRecord why = last_error();
     if (cut != nullptr) {
       instances_.pool_.recorder()[LocalReplica{rank_}].end_request();
-      instances_.count_end(seat_, *cut, why.code);
-      cut->end(Status(why.code), &why, seat_.endings);
+      instances_.count_end(instance_, *cut, why.code);
+      cut->end(Status(why.code), &why, instance_.endings);
     }
-    if (seat_.failure != DIST_OK && seat_.why != nullptr) *seat_.why = why;
+    if (instance_.failure != DIST_OK && instance_.why != nullptr) *instance_.why = why;
     const bool library = instances_.pool_.threads() != DIST_THREADS_HOST;
     Status replaced = kOk;
     {
       // The instance counts as busy until the new thread has arrived here, so that no run begins before.
       const std::lock_guard lock(instances_.mutex_);
       if (library) {
-        seat_.awaited = true;
+        instance_.awaited = true;
         replaced = instances_.pool_.replace_thread(LocalReplica{rank_});
       }
       if (!replaced.ok()) {
-        seat_.failure = replaced.code();
-        seat_.awaited = false;
+        instance_.failure = replaced.code();
+        instance_.awaited = false;
       }
       instances_.queue_.take_no_part(rank_);
       instances_.dispatch();
@@ -68,7 +68,7 @@ class Instances::Attending {
   Attending& operator=(const Attending&) = delete;
 
   int rank() const noexcept { return rank_; }
-  Seat& seat() const noexcept { return seat_; }
+  Instance& instance() const noexcept { return instance_; }
   Stay& stay() noexcept { return stay_; }
   // The thread leaves regularly.
   void leave() noexcept { left_ = true; }
@@ -76,7 +76,7 @@ class Instances::Attending {
  private:
   Instances& instances_;
   const int rank_;
-  Seat& seat_;
+  Instance& instance_;
   Stay stay_;
   bool left_ = false;
 };
@@ -90,7 +90,7 @@ bool Instances::serve(int rank, const std::atomic<uint32_t>& started, uint32_t s
 }
 
 // The request that an idle instance takes; NULL: it waits.
-inline Request* Instances::come(Seat& at) noexcept {
+inline Request* Instances::come(Instance& at) noexcept {
   auto* const request = static_cast<Request*>(at.ready ? queue_.come(at.rank) : nullptr);
   occupy(at, request);
   if (request == nullptr && at.ready && queue_.any_for_all() != nullptr) dispatch();
@@ -98,7 +98,7 @@ inline Request* Instances::come(Seat& at) noexcept {
 }
 
 // Waits for a request or another ring of the bell or, if there is no clock thread, until something is due.
-void Instances::await(Seat& at, uint32_t rung) noexcept {
+void Instances::await(Instance& at, uint32_t rung) noexcept {
   const auto news = [&] {
     return at.given.load(std::memory_order_acquire) != nullptr ||
            at.bell.value.load(std::memory_order_seq_cst) != rung;
@@ -111,7 +111,7 @@ void Instances::await(Seat& at, uint32_t rung) noexcept {
 
 bool Instances::stay(Attending& here, const std::atomic<uint32_t>& started, uint32_t seen,
                      const std::atomic<bool>& stopping) {
-  Seat& at = here.seat();
+  Instance& at = here.instance();
   const auto called = [&] {
     return started.load(std::memory_order_seq_cst) != seen || stopping.load(std::memory_order_seq_cst);
   };
@@ -151,7 +151,7 @@ bool Instances::stay(Attending& here, const std::atomic<uint32_t>& started, uint
 
 // Creates or destroys the instance's state, according to the phase.
 void Instances::tend(int rank) {
-  Seat& at = seat(rank);
+  Instance& at = instance(rank);
   switch (phase()) {
     case Phase::kOpening:
     case Phase::kOpen:
@@ -188,7 +188,7 @@ dist_status Instances::call_make(Replica& replica, const Body& self) {
 }
 
 void Instances::make_state(int rank) {
-  Seat& at = seat(rank);
+  Instance& at = instance(rank);
   Making making{options_};
   Status made = kOk;
   // Left behind by a thread that ended inside a callback.
@@ -233,7 +233,7 @@ dist_status Instances::call_end(Replica& replica, const Body& self) {
   return DIST_OK;
 }
 
-void Instances::end_state(Seat& at) {
+void Instances::end_state(Instance& at) {
   if (at.pool->pool().host_state() != nullptr)
     (void)run_alone(at, Body{.call = call_end, .context = &options_},
                     {.call = "dist_instances_close", .uncounted = true});
@@ -246,7 +246,7 @@ void Instances::end_state(Seat& at) {
 }
 
 // Errors recorded on this thread belong to the request that it ran for.
-Status Instances::run_alone(Seat& at, const Body& body, const RunLimits& limits) {
+Status Instances::run_alone(Instance& at, const Body& body, const RunLimits& limits) {
   at.inside.store(true, std::memory_order_relaxed);
   const Status status = at.pool->pool().run(body, limits);
   at.inside.store(false, std::memory_order_release);
@@ -310,7 +310,7 @@ inline bool Instances::is_overdue(const Request& request, uint64_t now) const no
   return fail(overdue_in_queue(request));
 }
 
-inline Status Instances::run_request(Seat& at, Stay& stay, Request& request) {
+inline Status Instances::run_request(Instance& at, Stay& stay, Request& request) {
   Recorder& recorder = *at.recorder;
   const uint64_t begun = recorder.now();
   if (request.deadline_ns != 0 && is_overdue(request, begun)) [[unlikely]]
@@ -336,7 +336,7 @@ inline Status Instances::run_request(Seat& at, Stay& stay, Request& request) {
   return status;
 }
 
-[[gnu::noinline]] Status Instances::run_in_full(Seat& at, Stay& stay, Request& request) {
+[[gnu::noinline]] Status Instances::run_in_full(Instance& at, Stay& stay, Request& request) {
   if (const Cancel* const by = request.cancel_object(); by != nullptr && by->signalled())
     return fail(DIST_CANCELLED, "the request was cancelled before it started: %s", by->reason());
   Recorder& recorder = *at.recorder;
@@ -360,8 +360,8 @@ inline Status Instances::run_request(Seat& at, Stay& stay, Request& request) {
 }
 
 // Runs the request and returns what the instance runs next. NULL: the instance must check for itself; or this
-// thread was abandoned and must not touch the seat and the request any more.
-Request* Instances::perform(Seat& at, Stay& stay, Request& request) {
+// thread was abandoned and must not touch the instance and the request any more.
+Request* Instances::perform(Instance& at, Stay& stay, Request& request) {
   const Status status = run_request(at, stay, request);
   if (memory().forked() || stay.left()) return nullptr;
   count_end(at, request, status.code());
@@ -383,11 +383,11 @@ Request* Instances::perform(Seat& at, Stay& stay, Request& request) {
 }
 
 void Instances::wake() noexcept {
-  for (Seat& each : seats_) each.bell.advance();
+  for (Instance& each : instances_) each.bell.advance();
 }
 
 bool Instances::is_inside(int rank) const noexcept {
-  return seats_[static_cast<std::size_t>(rank)].inside.load(std::memory_order_acquire);
+  return instances_[static_cast<std::size_t>(rank)].inside.load(std::memory_order_acquire);
 }
 
 // Called by host threads. Until the instances close, this thread waits for no run.
@@ -410,7 +410,7 @@ Status Instances::serve_here(GlobalReplica replica) {
   }
   DIST_TRY(open_once("dist_serve"));
   const int rank = static_cast<int>(local);
-  Seat& at = seat(rank);
+  Instance& at = instance(rank);
   {
     const std::lock_guard lock(mutex_);
     if (at.attended)

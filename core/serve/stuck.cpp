@@ -31,14 +31,14 @@ void Stuck::end() noexcept {
 }
 
 // Must be called under the mutex: an instance has another request or none.
-void Instances::watch_next(Seat& at) noexcept {
+void Instances::watch_next(Instance& at) noexcept {
   at.stuck_at = 0;
   at.told = false;
   if (at.current != nullptr) watch(at, at.current->deadline_ns);
 }
 
 // Must be called under the mutex: the request is to end at this time.
-void Instances::watch(Seat& at, int64_t end_ns) noexcept {
+void Instances::watch(Instance& at, int64_t end_ns) noexcept {
   if (options_.stuck_ns == 0 || end_ns == 0) return;
   const int64_t stuck_at = deadline_after(end_ns, options_.stuck_ns);
   if (at.stuck_at != 0 && at.stuck_at <= stuck_at) return;
@@ -51,7 +51,7 @@ void Instances::watch(Seat& at, int64_t end_ns) noexcept {
 
 // Must be called under the mutex: the current request was told to end. Does not record the time, because the
 // host's clock must not be called in a signal handler.
-void Instances::watch_told(Seat& at) noexcept {
+void Instances::watch_told(Instance& at) noexcept {
   if (options_.stuck_ns == 0) return;
   at.told = true;
   helpers_.deadline_changed();
@@ -60,7 +60,7 @@ void Instances::watch_told(Seat& at) noexcept {
 void Instances::tell_step(int rank, const Request& step) noexcept {
   const std::lock_guard lock(mutex_);
   // The step may have ended and be on its way to its batcher.
-  if (seat(rank).current == &step) watch_told(seat(rank));
+  if (instance(rank).current == &step) watch_told(instance(rank));
 }
 
 // Replaces the threads of stuck functions, and returns when to check again; 0: when watch() requests it.
@@ -72,7 +72,7 @@ int64_t Instances::replace_stuck() noexcept {
       const int64_t now_ns = options_.stuck_ns == 0 ? 0 : host_.now_ns();
       int64_t next_ns = 0;
       for (int rank = 0; rank < num_instances() && stuck < 0; ++rank) {
-        Seat& at = seat(rank);
+        Instance& at = instance(rank);
         const int64_t told_ns = std::exchange(at.told, false) ? deadline_after(now_ns, options_.stuck_ns) : 0;
         if (told_ns != 0 && (at.stuck_at == 0 || told_ns < at.stuck_at)) at.stuck_at = told_ns;
         const int64_t at_ns = at.stuck_at;
@@ -105,7 +105,7 @@ Status Instances::prepare(int rank, Replacement& out) noexcept {
   {
     const std::lock_guard lock(mutex_);
     options = options_;
-    if (Request* const running = seat(rank).current; running != nullptr)
+    if (Request* const running = instance(rank).current; running != nullptr)
       out.batcher = Ref<Batcher>::share(running->batcher());
   }
   if (out.batcher) DIST_TRY(out.batcher->provide_step());
@@ -148,7 +148,7 @@ ErrorRecord Instances::why_stuck(int rank, Request& running) const noexcept {
 // counts as busy until the new thread has arrived, so that no run begins. Returns false if the function has
 // not started yet, has just returned, or may not be replaced.
 bool Instances::leave_alone(int rank, Replacement& with) noexcept {
-  Seat& at = seat(rank);
+  Instance& at = instance(rank);
   with.stuck->take(at.pool);
   at.stay->stuck = with.stuck;
   // release: publishes this. acquire: makes visible what the thread has recorded.
@@ -183,7 +183,7 @@ Item* Instances::leave_items_alone(int rank, Request& running) noexcept {
 
 Status Instances::put_in_place(int rank) noexcept {
   const std::lock_guard lock(mutex_);
-  Seat& at = seat(rank);
+  Instance& at = instance(rank);
   at.inside.store(false, std::memory_order_release);
   // Under the mutex no run can begin, and the new thread comes here first.
   const Status started = pool_.replace_thread(LocalReplica{rank});
@@ -201,7 +201,7 @@ void Instances::replace(int rank) noexcept {
   const Status prepared = prepare(rank, with);
   {
     const std::lock_guard lock(mutex_);
-    Seat& at = seat(rank);
+    Instance& at = instance(rank);
     if (at.current == nullptr || at.stuck_at == 0 || at.stuck_at > host_.now_ns()) return;
     // It runs another request by now.
     if (at.current->batcher() != with.batcher.get()) return;
@@ -232,8 +232,8 @@ void Instances::record_left(int rank, const Request& request, dist_status status
   const uint64_t begun = recorder.run_began();
   recorder.end_run(status);
   recorder.end_request();
-  if (!request.unlimited) count_times(seat(rank), request.accepted_at, begun, clock_.now());
-  count_end(seat(rank), request, status);
+  if (!request.unlimited) count_times(instance(rank), request.accepted_at, begun, clock_.now());
+  count_end(instance(rank), request, status);
 }
 
 }  // namespace dist

@@ -97,7 +97,7 @@ class Round {
     dist_status code;
     uint64_t report;
   };
-  struct Seat {
+  struct PerMember {
     Buffers buffers;
     std::vector<Outcome> outcomes;  // of all runs
     std::vector<int> run_at;        // where in `outcomes` each run begins
@@ -118,9 +118,9 @@ class Round {
     group_->begin_run({plan_.deadline_ns, 0});
     if (!machine.has_names()) name_all(machine);
     for (int me = 0; me < size_; ++me) {
-      seats_[me].buffers = {};
-      seats_[me].outcomes.clear();
-      seats_[me].run_at.clear();
+      per_member_[me].buffers = {};
+      per_member_[me].outcomes.clear();
+      per_member_[me].run_at.clear();
       explorer.add_fiber([this, me] { live(me); });
     }
     if (plan_.condemns) explorer.add_fiber([this] { condemn(); });
@@ -135,7 +135,7 @@ class Round {
   // A member's life: its program, run after run.
   void live(int me) {
     for (int run = 0; run < plan_.runs; ++run) {
-      seats_[me].run_at.push_back(static_cast<int>(seats_[me].outcomes.size()));
+      per_member_[me].run_at.push_back(static_cast<int>(per_member_[me].outcomes.size()));
       Status status;
       for (const Step& step : plan_.programs[static_cast<std::size_t>(me)]) {
         status = perform(me, step);
@@ -162,20 +162,20 @@ class Round {
   // From here on the member's future depends on what its collectives returned, and on nothing else.
   void keep(int me, Status status) {
     const uint64_t report = status.ok() ? 0 : Sync::hash_of(last_error());
-    seats_[me].outcomes.push_back({status.code(), report});
+    per_member_[me].outcomes.push_back({status.code(), report});
     if (!status.ok()) free_buffers(me);
     Explorer::current().machine().keeps(me, state_of(me));
   }
   uint64_t state_of(int me) const {
     uint64_t state = static_cast<uint64_t>(me) + 1;
-    for (const Outcome& outcome : seats_[me].outcomes) {
+    for (const Outcome& outcome : per_member_[me].outcomes) {
       state = mixed(mixed(state, static_cast<uint64_t>(outcome.code) + 1), outcome.report);
     }
     return state;
   }
 
   void free_buffers(int me) {
-    Buffers& own = seats_[me].buffers;
+    Buffers& own = per_member_[me].buffers;
     Sync::writing(own.in);
     for (int peer = 0; peer < size_; ++peer) Sync::writing(own.out[peer]);
   }
@@ -191,9 +191,9 @@ class Round {
     if (step.act == Act::kBarrier) return group_->arrive(me, 0);
     if (step.act == Act::kTravel) return travel(me);
 
-    Buffers& own = seats_[me].buffers;
+    Buffers& own = per_member_[me].buffers;
     free_buffers(me);
-    own.in = 10 * me + static_cast<int>(seats_[me].outcomes.size()) + 1;
+    own.in = 10 * me + static_cast<int>(per_member_[me].outcomes.size()) + 1;
     std::memset(own.out, 0, sizeof own.out);
     group_->outgoing(me).extra = &own;
     const bool by_last = step.act == Act::kAlone || step.act == Act::kShared;
@@ -206,7 +206,7 @@ class Round {
     // Beside the slots; an oversubscribed group has no such place.
     const std::size_t size = plan_.oversubscribed ? sizeof(int) : EagerPayload::kBytes;
     const auto sent = [&](int member) {
-      return 10 * member + static_cast<int>(seats_[me].outcomes.size()) + 1;
+      return 10 * member + static_cast<int>(per_member_[me].outcomes.size()) + 1;
     };
     const int mine = sent(me);
     std::memcpy(group_->outgoing_bytes(me, size), &mine, sizeof mine);
@@ -280,9 +280,9 @@ class Round {
   }
 
   Status check(int me, Act act) {
-    const int nth = static_cast<int>(seats_[me].outcomes.size());
+    const int nth = static_cast<int>(per_member_[me].outcomes.size());
     for (int from = 0; from < (act == Act::kOneWay ? 1 : size_); ++from) {
-      if (seats_[me].buffers.out[from] == 10 * from + nth + 1) continue;
+      if (per_member_[me].buffers.out[from] == 10 * from + nth + 1) continue;
       Explorer::current().fault("member " + std::to_string(me) + " returned OK without member " +
                                 std::to_string(from) + "'s data");
     }
@@ -311,12 +311,12 @@ class Round {
     bool failed() const { return count != 0 && first[count - 1].code != DIST_OK; }
   };
   Outcomes outcomes(int me, int run) const {
-    const Seat& seat = seats_[me];
-    const auto at = static_cast<std::size_t>(seat.run_at[static_cast<std::size_t>(run)]);
+    const PerMember& member = per_member_[me];
+    const auto at = static_cast<std::size_t>(member.run_at[static_cast<std::size_t>(run)]);
     const bool last = run + 1 == plan_.runs;
-    const auto end = last ? seat.outcomes.size()
-                          : static_cast<std::size_t>(seat.run_at[static_cast<std::size_t>(run) + 1]);
-    return {seat.outcomes.data() + at, end - at};
+    const auto end = last ? member.outcomes.size()
+                          : static_cast<std::size_t>(member.run_at[static_cast<std::size_t>(run) + 1]);
+    return {member.outcomes.data() + at, end - at};
   }
 
   bool failed_itself(int me, std::size_t nth) const {
@@ -390,8 +390,9 @@ class Round {
             "ticket 1", "done", "done.sleepers", "entered", "left"}) {
         names.push_back(who + text);
       }
-      machine.name(&seats_[me].buffers.in, who + "input");
-      for (int peer = 0; peer < kMost; ++peer) machine.name(&seats_[me].buffers.out[peer], who + "output");
+      machine.name(&per_member_[me].buffers.in, who + "input");
+      for (int peer = 0; peer < kMost; ++peer)
+        machine.name(&per_member_[me].buffers.out[peer], who + "output");
     }
     names.push_back("next run");
     names.push_back("next run's members");
@@ -406,7 +407,7 @@ class Round {
   Arena arena_;
   BasicGroup<Sync>* group_ = nullptr;
   Word* joined_ = nullptr;  // between runs: value is the next run, sleepers counts who is out
-  Seat seats_[kMost];
+  PerMember per_member_[kMost];
 };
 
 }  // namespace dist::model

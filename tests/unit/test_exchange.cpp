@@ -88,7 +88,7 @@ void lists_of_scalars_are_permuted(void**) {
   }
   const Exchange exchange(calls[0], 2, all, 1 << 20);
   struct Both final : MemberNames {
-    int seat(int rank) const noexcept override { return rank; }
+    int local_rank(int rank) const noexcept override { return rank; }
     Naming naming() const noexcept override { return {}; }
   };
   for (int p = 0; p < 2; ++p) assert_false(exchange.refuses(Both(), p, nullptr));

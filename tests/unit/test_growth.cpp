@@ -84,7 +84,7 @@ class Place final : public Rendezvous {
 
   int size() const noexcept override { return static_cast<int>(come_.size()); }
   int32_t number() const noexcept override { return 0; }
-  int seat(int rank) const noexcept override { return rank; }
+  int local_rank(int rank) const noexcept override { return rank; }
   Naming naming() const noexcept override { return {}; }
   bool arrived(int rank, uint32_t round) const noexcept override {
     ++looks_;
@@ -189,9 +189,9 @@ class Members {
   std::vector<const Offer*> offers_;
 };
 
-// How often seats are asked for: reports on members name them.
-struct Seats final : MemberNames {
-  int seat(int rank) const noexcept override { return rank; }
+// How often local ranks are asked for: reports on members name them.
+struct LocalRanks final : MemberNames {
+  int local_rank(int rank) const noexcept override { return rank; }
   Naming naming() const noexcept override { return {}; }
 };
 
@@ -204,7 +204,7 @@ void each_input_is_folded_once(void**) {
       const int64_t in = collective == Collective::kReduceScatter ? kEach * size : kEach;
       Members members(collective, size, in, kEach);
       const Exchange exchange = members.exchange();
-      assert_int_equal(exchange.first_refusing(Seats()), -1);
+      assert_int_equal(exchange.first_refusing(LocalRanks()), -1);
       exchange.run_all();
       assert_int_equal(members.added(), in * (size - 1));
       const bool scan = collective == Collective::kScan;

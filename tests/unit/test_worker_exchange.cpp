@@ -66,7 +66,7 @@ class Program {
     const FpEnvironment environment;
     const Exchange exchange(sides_[0].call, static_cast<int>(sides_.size()), all.data(), 1 << 20);
     struct All final : MemberNames {
-      int seat(int rank) const noexcept override { return rank; }
+      int local_rank(int rank) const noexcept override { return rank; }
       Naming naming() const noexcept override { return {}; }
     };
     ErrorRecord why;
