@@ -205,7 +205,7 @@ Status work_in_parts(const Member& member, const Call& call, Published&& publish
 
 // For an oversubscribed group, whose members must be woken: the last member to arrive validates what all of
 // them bring, and does all of the work if it is small.
-Status work_in_crowd(const Member& member, const Call& call) noexcept {
+Status work_oversubscribed(const Member& member, const Call& call) noexcept {
   Group& group = member.group;
   group.arm_tickets(member.me);
   call.offer_in(group.outgoing(member.me).offer);
@@ -367,7 +367,7 @@ Status check_and_meet(const Member& member, Call& call) noexcept {
   const auto work = [&] {
     if (!group.oversubscribed()) return work_in_parts(member, call, published);
     record_arrival(member, signature, call.bytes);
-    return work_in_crowd(member, call);
+    return work_oversubscribed(member, call);
   };
   return call.splits != nullptr ? work_in_uneven_parts(member, call, work) : work();
 }

@@ -78,7 +78,7 @@ template <class Sync>
     if (static_cast<int32_t>(members_[i].round - latest) > 0) latest = members_[i].round;
   }
   for (int i = 0; i < size_; ++i) members_[i].round = latest + 2;
-  crowd_.clear();
+  barrier_.clear();
   ++failures_;
   // relaxed: like the members' fields.
   has_reason_.store(false, std::memory_order_relaxed);
@@ -117,11 +117,11 @@ template <class Sync>
 template <class Sync>
 Status BasicGroup<Sync>::come(int me, int64_t timeout_ns, bool* out_last) noexcept {
   const uint32_t round = members_[me].round;
-  const auto how = crowd_.come(round, members_[me].slots[round & 1].digest, size_);
-  *out_last = how == BasicCrowd<Sync>::Come::kLast;
-  if (how == BasicCrowd<Sync>::Come::kEarly) {
+  const auto how = barrier_.come(round, members_[me].slots[round & 1].digest, size_);
+  *out_last = how == BasicOversubscribedBarrier<Sync>::Come::kLast;
+  if (how == BasicOversubscribedBarrier<Sync>::Come::kEarly) {
     int64_t waited_ns = 0;
-    const Wake wake = wait(me, -1, crowd_.released(), timeout_ns, &waited_ns);
+    const Wake wake = wait(me, -1, barrier_.released(), timeout_ns, &waited_ns);
     return woken(me, wake, waited_ns);
   }
   return *out_last && !disagreement(me) ? kOk : disagree(me);
@@ -164,7 +164,7 @@ Status BasicGroup<Sync>::woken(int me, Wake wake, int64_t waited_ns) noexcept {
 }
 
 // Waits until `word` holds the number of this round. `peer` is the member to whose slot `word` belongs, or -1
-// if it is the crowd's word, in which case no slots have to be compared (crowd.hpp).
+// if it is the barrier's word, in which case no slots have to be compared (oversubscribed_barrier.hpp).
 template <class Sync>
 typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& word, int64_t timeout_ns,
                                                        int64_t* out_waited_ns) noexcept {
@@ -256,7 +256,7 @@ void BasicGroup<Sync>::await_done(int me, int peer) noexcept {
 template <class Sync>
 bool BasicGroup<Sync>::await_all_out(int me) noexcept {
   const uint32_t round = members_[me].round;
-  Word& word = crowd_.all_out();
+  Word& word = barrier_.all_out();
   // seq_cst: the loads of the races "sleep" and "wake".
   const auto all_out = [&] { return word.value.load(std::memory_order_seq_cst) == round; };
   const auto over = [&] { return all_out() || abort_state_.load(std::memory_order_seq_cst) != kHealthy; };
@@ -274,11 +274,11 @@ template <class Sync>
 bool BasicGroup<Sync>::say_done(int me) noexcept {
   const uint32_t round = members_[me].round;
   members_[me].done.publish(round, policy_);
-  return policy_.oversubscribed && crowd_.go_out(round, size_, policy_);
+  return policy_.oversubscribed && barrier_.go_out(round, size_, policy_);
 }
 
 template <class Sync>
-Status BasicGroup<Sync>::finish_in_crowd(int me) noexcept {
+Status BasicGroup<Sync>::finish_oversubscribed(int me) noexcept {
   if (!say_done(me) && !await_all_out(me)) {
     for (int peer = 0; peer < size_; ++peer) {
       if (peer != me && !soon(me, peer, members_[peer].done, [](int) {})) await_done(me, peer);
@@ -300,8 +300,8 @@ void BasicGroup<Sync>::leave(int me, uint32_t run, Status returned, const ErrorR
   outgoing_signature(me) = member.departure;
   publish(me);
   if (policy_.oversubscribed) {
-    const auto how = crowd_.come(member.round, member.departure.digest, size_);
-    if (how != BasicCrowd<Sync>::Come::kForSomethingElse) return;
+    const auto how = barrier_.come(member.round, member.departure.digest, size_);
+    if (how != BasicOversubscribedBarrier<Sync>::Come::kForSomethingElse) return;
     // A spinning member compares slots again before it sleeps, and then sees this one. A sleeping member must
     // be woken. seq_cst: the race "asleep"; publish() has stored the slot.
   } else if (asleep_.load(std::memory_order_seq_cst) == 0 || !disagreement(me)) {

@@ -27,14 +27,14 @@
 //
 // There are two ways to wait. If every member has a CPU, each member waits for each peer's slot; one cache
 // line travels in one direction. In an oversubscribed group that would cost each member R wake-ups. There,
-// members count themselves in and out, and the last one wakes all others (crowd.hpp). The last member to
+// members count themselves in and out, and the last one wakes all others (oversubscribed_barrier.hpp). The last member to
 // arrive reads all slots, and may do the whole work on its own.
 //
 // Memory orders. Plain data is published by a release store and received by an acquire load of one word:
 //
 //     slot      a slot's `round`: the rest of the slot, the signature, the failure, the member's buffers
 //     done      `done`: what the member did to its peers' buffers, and that it no longer reads them
-//     crowd     `released`: all slots, and what the last member did alone; `all_out`: as `done`, for all members
+//     barrier   `released`: all slots, and what the last member did alone; `all_out`: as `done`, for all members
 //     report    `abort_state_` when it becomes kReported: the report
 //
 // In four places two threads race: each stores a word and then loads the word that the other stores, and at
@@ -60,8 +60,8 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/apart.hpp"
-#include "core/comm/crowd.hpp"
 #include "core/comm/member_state.hpp"
+#include "core/comm/oversubscribed_barrier.hpp"
 #include "core/comm/signature.hpp"
 #include "core/comm/slot.hpp"
 #include "core/comm/wait_graph.hpp"
@@ -170,7 +170,7 @@ class BasicGroup final : public Rendezvous {
     if (!policy_.oversubscribed) return await_slots(me, timeout_ns, about_to_look, waits);
     bool last = false;
     DIST_TRY(come(me, timeout_ns, &last));
-    if (last) crowd_.release(members_[me].round, false, policy_);
+    if (last) barrier_.release(members_[me].round, false, policy_);
     return kOk;
   }
   template <class Published>
@@ -193,14 +193,14 @@ class BasicGroup final : public Rendezvous {
     bool last = false;
     DIST_TRY(come(me, timeout_ns, &last));
     if (!last) {
-      *out_shares = crowd_.shares();
+      *out_shares = barrier_.shares();
       return kOk;
     }
     if (!enter(me)) return give_up(me);
     *out_shares = false;
     if (const ErrorRecord* why = std::forward<Work>(work)(out_shares)) return refuse(me, *why);
     if (!*out_shares) members_[me].done.publish(members_[me].round, policy_);
-    crowd_.release(members_[me].round, *out_shares, policy_);
+    barrier_.release(members_[me].round, *out_shares, policy_);
     return kOk;
   }
 
@@ -248,7 +248,7 @@ class BasicGroup final : public Rendezvous {
 
   // Announces that this member is done with all buffers, and waits until all members are.
   Status finish(int me) noexcept {
-    if (policy_.oversubscribed) return finish_in_crowd(me);
+    if (policy_.oversubscribed) return finish_oversubscribed(me);
     members_[me].done.publish(members_[me].round, policy_);
     for (int peer = 0; peer < size_; ++peer) {
       if (peer != me && !soon(me, peer, members_[peer].done, [](int) {})) await_done(me, peer);
@@ -457,7 +457,7 @@ class BasicGroup final : public Rendezvous {
   Status come(int me, int64_t timeout_ns, bool* out_last) noexcept;
   Status await_slot(int me, int peer, int64_t timeout_ns) noexcept;
   bool say_done(int me) noexcept;
-  Status finish_in_crowd(int me) noexcept;
+  Status finish_oversubscribed(int me) noexcept;
   bool await_all_out(int me) noexcept;
   Wake wait(int me, int peer, Word& word, int64_t timeout_ns, int64_t* out_waited_ns) noexcept;
   void keep_apart_from(int me, int peer) noexcept {
@@ -497,9 +497,9 @@ class BasicGroup final : public Rendezvous {
   uint32_t failures_ = 0;  // failed runs
   RunDeadline deadline_;   // of the current run
   // Every run writes this line when it begins.
-  alignas(kApart) Atomic<uint32_t> run_{0};     // runs so far
-  uint32_t first_ = 0;                          // rounds before this run
-  alignas(kApart) BasicCrowd<Sync> crowd_;      // used if oversubscribed
+  alignas(kApart) Atomic<uint32_t> run_{0};                   // runs so far
+  uint32_t first_ = 0;                                        // rounds before this run
+  alignas(kApart) BasicOversubscribedBarrier<Sync> barrier_;  // used if oversubscribed
   alignas(kApart) Atomic<uint32_t> asleep_{0};  // number of members that sleep until others arrive
   alignas(kApart) Word progress_;               // of asynchronous and planned work
   Atomic<int> holders_{0};

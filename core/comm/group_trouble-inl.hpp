@@ -172,8 +172,8 @@ void BasicGroup<Sync>::wake_all() noexcept {
     drain(members_[i].slots[0].round);
     drain(members_[i].slots[1].round);
   }
-  drain(crowd_.released());
-  drain(crowd_.all_out());
+  drain(barrier_.released());
+  drain(barrier_.all_out());
   drain(progress_);
 }
 

@@ -17,7 +17,7 @@ inline constexpr std::size_t kApart = 128;
 inline constexpr std::size_t kCacheLine = 64;
 
 // Each member of a group reads the slots of all others, which a larger group would spend its time on. Larger groups meet
-// like oversubscribed ones (crowd.hpp), where a member's cost does not depend on their size.
+// like oversubscribed ones (oversubscribed_barrier.hpp), where a member's cost does not depend on their size.
 inline constexpr int kMostBySlots = 256;
 
 // One member's publication in one round.

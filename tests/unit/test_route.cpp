@@ -23,12 +23,12 @@ struct Row {
 
 void ways(void**) {
   constexpr bool kFree = false;
-  constexpr bool kCrowd = true;
+  constexpr bool kOversubscribed = true;
   // members, oversubscribed, nothing, can_travel, bytes
   constexpr Row kRows[] = {
       {{2, kFree, true, true, 0}, Route::kNothing},
       {{1, kFree, true, false, 1 << 20}, Route::kNothing},
-      {{2, kCrowd, true, true, 4}, Route::kNothing},
+      {{2, kOversubscribed, true, true, 4}, Route::kNothing},
       // What a slot holds always travels; beside it 2 KiB, or 1 KiB of each and 8 together.
       {{1, kFree, false, true, 2048}, Route::kTravels},
       {{2, kFree, false, true, 1}, Route::kTravels},
@@ -44,10 +44,10 @@ void ways(void**) {
       {{2, kFree, false, false, (1 << 20) + 1}, Route::kBlocks},
       {{2, kFree, false, true, SIZE_MAX}, Route::kBlocks},
       // More members than CPUs.
-      {{8, kCrowd, false, true, 4}, Route::kAlone},
-      {{8, kCrowd, false, false, 64 * kKi}, Route::kAlone},
-      {{8, kCrowd, false, false, 64 * kKi + 1}, Route::kBlocks},
-      {{256, kCrowd, false, false, 64 * kKi}, Route::kAlone},
+      {{8, kOversubscribed, false, true, 4}, Route::kAlone},
+      {{8, kOversubscribed, false, false, 64 * kKi}, Route::kAlone},
+      {{8, kOversubscribed, false, false, 64 * kKi + 1}, Route::kBlocks},
+      {{256, kOversubscribed, false, false, 64 * kKi}, Route::kAlone},
   };
   for (const Row& row : kRows)
     assert_int_equal(static_cast<int>(route_of(row.question)), static_cast<int>(row.route));

@@ -17,7 +17,7 @@
 namespace dist {
 
 template <class Sync>
-class BasicCrowd {
+class BasicOversubscribedBarrier {
  public:
   using Word = BasicWord<Sync>;
   enum class Come {
