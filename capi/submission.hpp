@@ -4,7 +4,7 @@
 
 #include "capi/guard.hpp"
 #include "core/serve/completions.hpp"
-#include "core/serve/promise.hpp"
+#include "core/serve/future.hpp"
 
 namespace dist::capi {
 

@@ -30,8 +30,8 @@ Batcher::Batcher(Memory& memory, Instances& instances, Options options)
 }
 
 Batcher::~Batcher() {
-  const Promise* behind = nullptr;
-  while (Promise* const one = spares_.take(&behind)) one->release();
+  const Future* behind = nullptr;
+  while (Future* const one = spares_.take(&behind)) one->release();
   free_steps();
 }
 
@@ -98,7 +98,7 @@ inline int Batcher::bucket_of(int64_t length) const noexcept {
 }
 
 inline Status Batcher::acquire(Item** out) {
-  const Promise* behind = nullptr;
+  const Future* behind = nullptr;
   *out = static_cast<Item*>(spares_.take(&behind));
   if (behind != nullptr) static_cast<const Item*>(behind)->prefetch();
   if (*out == nullptr) {

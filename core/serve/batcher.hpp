@@ -131,7 +131,7 @@ class Batcher final : public Counted {
   BatchQueue queue_;
   Step* steps_ = nullptr;  // all steps
   std::size_t num_steps_ = 0;
-  Promise* idle_ = nullptr;           // steps that are not queued
+  Future* idle_ = nullptr;            // steps that are not queued
   Step* any_ = nullptr;               // the step queued for any instance
   std::pmr::vector<bool> armed_;      // by instance: its own step is queued
   std::pmr::vector<Step*> stepping_;  // by instance: its latest step

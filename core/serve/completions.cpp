@@ -4,42 +4,42 @@
 #include <utility>
 
 #include "core/serve/eager_spin.hpp"
+#include "core/serve/future.hpp"
 #include "core/serve/instances.hpp"
-#include "core/serve/promise.hpp"
 
 namespace dist {
 
-bool Completions::add(Promise& promise, bool last) noexcept {
+bool Completions::add(Future& future, bool last) noexcept {
   bool open = false;
   {
     const std::lock_guard lock(mutex_);
     open = !closed_;
-    eager_.store(promise.home().spins_eagerly(), std::memory_order_relaxed);
-    promise.comes_last = last;
-    if (!open) promise.arrived.store(last, std::memory_order_release);
-    if (open && !std::exchange(promise.lies_there, true)) {
-      promise.next = nullptr;
+    eager_.store(future.home().spins_eagerly(), std::memory_order_relaxed);
+    future.comes_last = last;
+    if (!open) future.arrived.store(last, std::memory_order_release);
+    if (open && !std::exchange(future.lies_there, true)) {
+      future.next = nullptr;
       const bool was_empty = first_ == nullptr;
-      (was_empty ? first_ : last_->next) = &promise;
-      last_ = &promise;
+      (was_empty ? first_ : last_->next) = &future;
+      last_ = &future;
       if (was_empty && descriptor_.is_open()) descriptor_.set();
       // Under the lock, because the receiver may destroy this queue next.
       changed_.advance();
       return true;
     }
   }
-  promise.let_go();
+  future.let_go();
   return open;
 }
 
 // Must be called under the mutex.
 RequestHandle* Completions::take_first() noexcept {
   if (first_ == nullptr) return nullptr;
-  Promise* const promise = std::exchange(first_, first_->next);
-  promise->lies_there = false;
-  promise->arrived.store(promise->comes_last, std::memory_order_release);
+  Future* const future = std::exchange(first_, first_->next);
+  future->lies_there = false;
+  future->arrived.store(future->comes_last, std::memory_order_release);
   if (first_ == nullptr && descriptor_.is_open()) descriptor_.clear();
-  return &promise->arrival(promise->comes_last);
+  return &future->arrival(future->comes_last);
 }
 
 RequestHandle* Completions::take() noexcept {
@@ -89,7 +89,7 @@ void Completions::close() noexcept {
     closed_ = over_ = true;
     changed_.advance();
   }
-  while (RequestHandle* const left = take()) left->promise().let_go();
+  while (RequestHandle* const left = take()) left->future().let_go();
 }
 
 }  // namespace dist

@@ -2,7 +2,7 @@
 // The queue in which completed requests and items, and items with partial results, wait for the host, in
 // order of arrival.
 //
-// Invariant: a promise is in the queue at most once, and the queue holds one of its references meanwhile.
+// Invariant: a future is in the queue at most once, and the queue holds one of its references meanwhile.
 #pragma once
 
 #include <atomic>
@@ -18,22 +18,22 @@
 namespace dist {
 
 class RequestHandle;
-class Promise;
+class Future;
 
 class Completions final : public Counted {
  public:
   explicit Completions(Memory& memory) noexcept : Counted(memory) {}
 
-  // Takes over a reference to the promise. `last`: it will not be added again. Returns false if the host has
+  // Takes over a reference to the future. `last`: it will not be added again. Returns false if the host has
   // closed the queue.
-  bool add(Promise& promise, bool last) noexcept;
-  // Removes the first promise and passes its reference to the caller, as the handle of this arrival. NULL if
+  bool add(Future& future, bool last) noexcept;
+  // Removes the first future and passes its reference to the caller, as the handle of this arrival. NULL if
   // none arrives within `timeout_ns` (0: do not wait; < 0: no limit), or if the queue has ended and is empty.
   RequestHandle* next(int64_t timeout_ns) noexcept;
   Status descriptor(int32_t* out) noexcept;
-  // No more promises will arrive: next() returns the remaining ones and then NULL without waiting.
+  // No more futures will arrive: next() returns the remaining ones and then NULL without waiting.
   void end() noexcept;
-  // The host takes no more: releases the queued promises and all that arrive later.
+  // The host takes no more: releases the queued futures and all that arrive later.
   void close() noexcept;
 
  private:
@@ -42,13 +42,13 @@ class Completions final : public Counted {
   RequestHandle* take_first() noexcept;
 
   ShortLock mutex_;  // protects the members below
-  Promise* first_ = nullptr;
-  Promise* last_ = nullptr;
+  Future* first_ = nullptr;
+  Future* last_ = nullptr;
   bool closed_ = false;
   bool over_ = false;  // set by end() and close()
   EventDescriptor descriptor_;
   Word changed_;                    // counts arrivals and ends
-  std::atomic<bool> eager_{false};  // for spin_eagerly(), as the latest promise's instances do
+  std::atomic<bool> eager_{false};  // for spin_eagerly(), as the latest future's instances do
 };
 
 }  // namespace dist

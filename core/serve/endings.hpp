@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the promises that have completed. Each instance has its own counts, so that instances do not compete
+// Counts the futures that have completed. Each instance has its own counts, so that instances do not compete
 // for a cache line; all other threads share one.
 #pragma once
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "core/serve/future.hpp"
 #include "core/serve/instances.hpp"
-#include "core/serve/promise.hpp"
 
 namespace dist {
 
@@ -76,9 +76,9 @@ void* Helpers::tell_host(void* self) {
   block_async_signals();
   helpers.teller_id_.store(this_thread(), std::memory_order_relaxed);
   while (RequestHandle* const ended = helpers.ended_->next(-1)) {
-    Promise& promise = ended->promise();
-    promise.call_done();
-    promise.let_go();
+    Future& future = ended->future();
+    future.call_done();
+    future.let_go();
     helpers.untold_.fetch_sub(1, std::memory_order_relaxed);
     helpers.instances_.one_less(helpers.instances_.elsewhere());
   }

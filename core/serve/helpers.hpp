@@ -17,7 +17,7 @@
 namespace dist {
 
 class Instances;
-class Promise;
+class Future;
 
 class Helpers {
  public:
@@ -30,10 +30,10 @@ class Helpers {
   bool has_clock() const noexcept { return has_clock_.load(std::memory_order_acquire); }
   // The earliest deadline has changed.
   void deadline_changed() noexcept { changed_.advance(); }
-  // Takes over a reference to a promise, whose `done` callback the teller will call.
-  void tell(Promise& promise) noexcept {
+  // Takes over a reference to a future, whose `done` callback the teller will call.
+  void tell(Future& future) noexcept {
     untold_.fetch_add(1, std::memory_order_relaxed);
-    ended_->add(promise, true);
+    ended_->add(future, true);
   }
   // Whether some `done` callback is yet to be called.
   bool has_untold() const noexcept { return untold_.load(std::memory_order_relaxed) != 0; }

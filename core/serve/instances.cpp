@@ -125,7 +125,7 @@ Status Instances::accept(const char* call) noexcept {
   return refused;
 }
 
-// The number of accepted promises that have not been delivered. Must be called under the mutex, so that no
+// The number of accepted futures that have not been delivered. Must be called under the mutex, so that no
 // request is accepted meanwhile.
 std::size_t Instances::count_undelivered() const noexcept {
   uint64_t left = accepted_ever_ + items_ever_.load(std::memory_order_seq_cst) -
@@ -134,7 +134,7 @@ std::size_t Instances::count_undelivered() const noexcept {
   return left;
 }
 
-// Whether an accepted promise has not completed. Must be called under the mutex.
+// Whether an accepted future has not completed. Must be called under the mutex.
 bool Instances::some_under_way() const noexcept {
   uint64_t left = accepted_ever_ + items_ever_.load(std::memory_order_seq_cst) -
                   elsewhere_.completed.load(std::memory_order_relaxed);
@@ -156,7 +156,7 @@ Status Instances::start_helpers(const Submission& given, bool clock) noexcept {
 
 // Returns an unused request.
 inline Status Instances::acquire(Request** out) {
-  const Promise* next = nullptr;
+  const Future* next = nullptr;
   *out = static_cast<Request*>(spares_.take(&next));
   if (next != nullptr) static_cast<const Request*>(next)->prefetch();
   return *out != nullptr ? kOk : make_requests(out);

@@ -12,7 +12,7 @@
 //   while a host callback runs, and never while a thread waits.
 // - An instance is used by the thread whose Stay it refers to. A thread that was abandoned (Stay::kLeft) must not
 //   touch it.
-// - Every accepted promise is counted once when it is accepted, and twice when it completes (Endings). So close() can wait until all have been delivered.
+// - Every accepted future is counted once when it is accepted, and twice when it completes (Endings). So close() can wait until all have been delivered.
 #pragma once
 
 #include <algorithm>
@@ -83,7 +83,7 @@ class Instances final : public Counted, public IdleHandler {
   void add(Batcher& batcher) noexcept;
   void remove(Batcher& batcher) noexcept;
   int num_instances() const noexcept { return static_cast<int>(instances_.size()); }
-  // Counts one more promise that will end; fails if none is accepted now.
+  // Counts one more future that will end; fails if none is accepted now.
   Status accept(const char* call) noexcept;
   // The current time in units of the recorders.
   uint64_t stamp() const noexcept { return clock_.now(); }
@@ -175,7 +175,7 @@ class Instances final : public Counted, public IdleHandler {
   Status check_wait(const char* call) const noexcept;
   // FAILED_PRECONDITION on the thread that calls the host's dist_done_fn.
   Status check_teller(const char* call) const noexcept;
-  void tell(Promise& promise) noexcept { helpers_.tell(promise); }
+  void tell(Future& future) noexcept { helpers_.tell(future); }
   // Ends the queued requests whose deadline has expired. Returns the next deadline; 0: none.
   int64_t end_overdue() noexcept;
   // Replaces the threads of stuck functions that watch() has recorded (stuck.cpp), and returns when to check

@@ -75,9 +75,9 @@ void Item::come_back() noexcept {
 
 void Item::finish(Status status, const ErrorRecord* reason, Endings& by) noexcept {
   // Nobody waits for its results.
-  if (is_plain()) return Promise::end(status, reason, by);
+  if (is_plain()) return Future::end(status, reason, by);
   hold();
-  Promise::end(status, reason, by);
+  Future::end(status, reason, by);
   // Wakes the threads that wait for results.
   news_.advance();
   let_go();

@@ -11,16 +11,16 @@
 
 #include "core/comm/word.hpp"
 #include "core/serve/batch_queue.hpp"
-#include "core/serve/promise.hpp"
+#include "core/serve/future.hpp"
 
 namespace dist {
 
 class Batcher;
 
-class Item final : public Promise, public BatchQueue::Entry {
+class Item final : public Future, public BatchQueue::Entry {
  public:
   Item(Memory& memory, Instances& home, Batcher& batcher) noexcept
-      : Promise(memory, home), batcher_(batcher), earlier_(*this), results_(&memory) {}
+      : Future(memory, home), batcher_(batcher), earlier_(*this), results_(&memory) {}
   ~Item() override;
 
   Status test(bool* out_ended) noexcept override;
@@ -31,7 +31,7 @@ class Item final : public Promise, public BatchQueue::Entry {
 
   // ---- For the batcher ----
   void begin(const Submission& given, int64_t now_ns, int uses, BudgetParty* insider) noexcept {
-    begin_promise(given, uses, insider);
+    begin_future(given, uses, insider);
     priority = given.priority;
     deadline_ns = given.timeout_ns > 0 ? deadline_after(now_ns, given.timeout_ns) : 0;
     state = nullptr;
@@ -90,8 +90,8 @@ class Item final : public Promise, public BatchQueue::Entry {
       return item_.wait_any(works, n, timeout_ns, out_index);
     }
     void cancel() noexcept override { item_.cancel(); }
-    void close() noexcept override { item_.Promise::close(); }
-    Promise& promise() noexcept override { return item_; }
+    void close() noexcept override { item_.Future::close(); }
+    Future& future() noexcept override { return item_; }
     Status take(int64_t timeout_ns, void** out) noexcept override { return item_.take(timeout_ns, out); }
     void* user_data() const noexcept override { return item_.user_data(); }
 

@@ -5,22 +5,22 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/serve/promise.hpp"
+#include "core/serve/future.hpp"
 #include "core/serve/request_queue.hpp"
 
 namespace dist {
 
 class Batcher;
 
-class alignas(64) Request : public Promise, public RequestQueue::Entry {
+class alignas(64) Request : public Future, public RequestQueue::Entry {
  public:
-  Request(Memory& memory, Instances& home) noexcept : Promise(memory, home) {}
+  Request(Memory& memory, Instances& home) noexcept : Future(memory, home) {}
 
   void cancel() noexcept override;
 
   // Prepares it for a submission, with `uses` references. The caller must be its only user.
   void begin(const Submission& given, int64_t now_ns, int uses, BudgetParty* insider) noexcept {
-    begin_promise(given, uses, insider);
+    begin_future(given, uses, insider);
     keeps_home = uses > 1 || given.completions != nullptr || given.cancel != nullptr;
     priority = given.priority;
     deadline_ns = given.timeout_ns > 0 ? deadline_after(now_ns, given.timeout_ns) : 0;

@@ -10,7 +10,7 @@
 
 namespace dist {
 
-class Promise;
+class Future;
 
 class RequestHandle : public Counted {
  public:
@@ -25,7 +25,7 @@ class RequestHandle : public Counted {
   virtual void cancel() noexcept = 0;
   // The host releases its handle.
   virtual void close() noexcept = 0;
-  virtual Promise& promise() noexcept = 0;
+  virtual Future& future() noexcept = 0;
   // Returns its next partial result, waiting for it; *out is NULL if there is none left. timeout_ns: 0 does
   // not wait, a negative value waits without limit.
   virtual Status take(int64_t timeout_ns, void** out) noexcept = 0;

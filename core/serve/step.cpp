@@ -12,7 +12,7 @@ namespace dist {
 void Batcher::Step::begin_step(int instance, int32_t of) noexcept {
   Submission given;
   given.body = {.call = call, .context = this};
-  begin_promise(given, 1, nullptr);
+  begin_future(given, 1, nullptr);
   wants = instance;
   unlimited = true;
   priority = of;

@@ -38,9 +38,9 @@ struct Submission {
   void (*done_function)() = nullptr;
 };
 
-class Promise : public RequestHandle, private Cancel::Link {
+class Future : public RequestHandle, private Cancel::Link {
  public:
-  ~Promise() override;
+  ~Future() override;
 
   // ---- The host's handle ----
   Status test(bool* out_ended) noexcept override;
@@ -48,7 +48,7 @@ class Promise : public RequestHandle, private Cancel::Link {
   Status wait_any(RequestHandle* const* works, std::size_t n, int64_t timeout_ns,
                   std::size_t* out_index) noexcept override;
   void close() noexcept override;
-  Promise& promise() noexcept override { return *this; }
+  Future& future() noexcept override { return *this; }
   Status take(int64_t timeout_ns, void** out) noexcept override;
   void* user_data() const noexcept override { return body_.context; }
 
@@ -86,7 +86,7 @@ class Promise : public RequestHandle, private Cancel::Link {
   Status result() const noexcept;
   void call_done() noexcept { done_(*this, done_function_, body_.context); }
 
-  Promise* next = nullptr;  // link in completions, or among the objects for reuse
+  Future* next = nullptr;  // link in completions, or among the objects for reuse
   // For completions, under their mutex: it is queued, and it will not be added again.
   bool lies_there = false;
   bool comes_last = false;
@@ -97,10 +97,10 @@ class Promise : public RequestHandle, private Cancel::Link {
   bool cancelled_with_all = false;  // for requests, under the instances' mutex
 
  protected:
-  Promise(Memory& memory, Instances& home) noexcept : RequestHandle(memory), home_(home) {}
+  Future(Memory& memory, Instances& home) noexcept : RequestHandle(memory), home_(home) {}
   // Prepares it for a submission, with `uses` references. The caller must be its only user. `insider`: the
   // budget user that requests it from inside a callback; may be NULL.
-  void begin_promise(const Submission& given, int uses, BudgetParty* insider) noexcept {
+  void begin_future(const Submission& given, int uses, BudgetParty* insider) noexcept {
     // A use that ended in a signal has left its cancel object.
     if (cancel_) [[unlikely]]
       unlink();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/serve/promise.hpp"
+#include "core/serve/future.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -14,13 +14,13 @@
 
 namespace dist {
 
-Promise::~Promise() {
+Future::~Future() {
   unlink();
   free_error_room(memory(), error_);
 }
 
-// Sets the members that a plain promise does not use; see is_plain().
-void Promise::link_to(const Submission& given, BudgetParty* insider) noexcept {
+// Sets the members that a plain future does not use; see is_plain().
+void Future::link_to(const Submission& given, BudgetParty* insider) noexcept {
   if (given.cancel != nullptr) cancel_ = Ref<Cancel>::share(given.cancel);
   if (given.completions != nullptr) completions_ = Ref<Completions>::share(given.completions);
   done_ = given.done;
@@ -32,18 +32,18 @@ void Promise::link_to(const Submission& given, BudgetParty* insider) noexcept {
   if (insider != nullptr) insider->enter_inside();
 }
 
-bool Promise::add_link() noexcept {
+bool Future::add_link() noexcept {
   linked_ = cancel_->add(*this);
   return linked_;
 }
 
 // Waits for a signal that is being delivered.
-void Promise::unlink() noexcept {
+void Future::unlink() noexcept {
   if (std::exchange(linked_, false)) cancel_->remove(*this);
   cancel_ = {};
 }
 
-void Promise::end(Status status, const ErrorRecord* why, Endings& by) noexcept {
+void Future::end(Status status, const ErrorRecord* why, Endings& by) noexcept {
   Instances& home = home_;
   if (plain_) {
     home.ends_one(by);
@@ -72,11 +72,11 @@ void Promise::end(Status status, const ErrorRecord* why, Endings& by) noexcept {
   home.one_less(by);
 }
 
-void Promise::leave_budget() noexcept {
+void Future::leave_budget() noexcept {
   if (BudgetParty* const party = std::exchange(inside_, nullptr); party != nullptr) party->leave_inside();
 }
 
-void Promise::end_in_signal(const ErrorRecord& why) noexcept {
+void Future::end_in_signal(const ErrorRecord& why) noexcept {
   Ref<Cancel> kept = std::exchange(cancel_, {});
   const bool linked = std::exchange(linked_, false);
   // The released reference may be the last one, but the request must exist until the signal has been
@@ -88,54 +88,54 @@ void Promise::end_in_signal(const ErrorRecord& why) noexcept {
   if (uses_.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle();
 }
 
-void Promise::drop() noexcept {
+void Future::drop() noexcept {
   completions_ = {};
   unlink();
   leave_budget();
   recycle();
 }
 
-Status Promise::result() const noexcept {
+Status Future::result() const noexcept {
   if (code_ == DIST_OK) return kOk;
   if (error_ != nullptr && error_->code == code_) return fail(*error_);
   return fail(code_, "the request failed with %s, and memory was exhausted before the reason could be stored",
               status_name(code_));
 }
 
-Status Promise::take(int64_t, void**) noexcept {
+Status Future::take(int64_t, void**) noexcept {
   return failed_precondition(
       "`dist_request_take()`: this request has no partial results. Only items of batches have them.");
 }
 
-Status Promise::test(bool* out_ended) noexcept {
+Status Future::test(bool* out_ended) noexcept {
   *out_ended = ended();
   return *out_ended ? result() : kOk;
 }
 
-Status Promise::wait(int64_t timeout_ns) noexcept {
+Status Future::wait(int64_t timeout_ns) noexcept {
   RequestHandle* const one = this;
   std::size_t index = 0;
   return wait_any(&one, 1, timeout_ns, &index);
 }
 
-Status Promise::wait_any(RequestHandle* const* works, std::size_t n, int64_t timeout_ns,
-                         std::size_t* out_index) noexcept {
+Status Future::wait_any(RequestHandle* const* works, std::size_t n, int64_t timeout_ns,
+                        std::size_t* out_index) noexcept {
   for (std::size_t i = 0; i < n; ++i) {
-    if (&works[i]->promise().home_ == &home_) continue;
+    if (&works[i]->future().home_ == &home_) continue;
     return invalid_argument(
         "`dist_request_wait_any()`: requests[0] and requests[%zu] belong to different strategies", i);
   }
   std::size_t at = n;
   // seq_cst: see Instances::one_ended().
   const auto done = [&] {
-    for (at = 0; at < n && works[at]->promise().ended_.value.load(std::memory_order_seq_cst) == 0; ++at) {
+    for (at = 0; at < n && works[at]->future().ended_.value.load(std::memory_order_seq_cst) == 0; ++at) {
     }
     return at < n;
   };
   const char* const call = n == 1 ? "dist_request_wait" : "dist_request_wait_any";
   if (timeout_ns == 0 && !done())
     return fail(DIST_DEADLINE_EXCEEDED, "`%s()`: the request has not completed. It continues to run.", call);
-  // Promises of a destroyed strategy have completed.
+  // Futures of a destroyed strategy have completed.
   std::optional<BudgetStay> stay;
   if (!done()) {
     DIST_TRY(home_.check_wait(call));
@@ -159,16 +159,16 @@ Status Promise::wait_any(RequestHandle* const* works, std::size_t n, int64_t tim
                [&] { return word.value.load(std::memory_order_seq_cst) != seen; });
   }
   *out_index = at;
-  return works[at]->promise().result();
+  return works[at]->future().result();
 }
 
-bool Promise::arrive_early() noexcept {
+bool Future::arrive_early() noexcept {
   if (!completions_) return false;
   hold();
   return completions_->add(*this, false);
 }
 
-void Promise::close() noexcept {
+void Future::close() noexcept {
   if (!memory().forked()) let_go();
 }
 
