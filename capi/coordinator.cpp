@@ -298,7 +298,7 @@ dist_status dist_coordinator_restore(dist_coordinator* coordinator, const char* 
     DIST_TRY(require(path, kCall, "path"));
     DIST_TRY(require(out_mark, kCall, "out_mark"));
     DIST_TRY(unwrap(coordinator).restore(path));
-    *out_mark = unwrap(coordinator).numbers().mark;
+    *out_mark = unwrap(coordinator).numbers().watermark;
     return kOk;
   });
 }
@@ -370,7 +370,7 @@ dist_status dist_coordinator_query(const dist_coordinator* coordinator, dist_coo
     const CoordinatorNumbers now = unwrap(coordinator).numbers();
     const dist_coordinator_stats all = {sizeof all,     now.num_ps,        now.num_workers, now.workers_up,
                                         now.queued,     now.in_flight,     now.scheduled,   now.completed,
-                                        now.failed,     now.cancelled,     now.losses,      now.mark,
+                                        now.failed,     now.cancelled,     now.losses,      now.watermark,
                                         now.bytes_sent, now.bytes_received};
     return write_struct(all, out_stats, "dist_coordinator_stats");
   });

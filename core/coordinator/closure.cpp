@@ -131,10 +131,10 @@ Status Closure::update(const char* function, std::span<const char* const> names,
   return pushes_.update(function, variables, arguments);
 }
 
-Status Closure::commit(int64_t mark) {
+Status Closure::commit(int64_t watermark) {
   // A commit that has begun cannot be cancelled.
   return ask("commit", nullptr,
-             [&](RemoteWait* wait) { return job_.variables.commit(pushes_, id_, mark, wait); });
+             [&](RemoteWait* wait) { return job_.variables.commit(pushes_, id_, watermark, wait); });
 }
 
 }  // namespace dist

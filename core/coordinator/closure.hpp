@@ -87,7 +87,7 @@ class Closure {
   Status per_worker(const char* name, ValueRef* out) { return job_.kept(name, out); }
 
   // Sends the changes to all affected parameter servers.
-  Status commit(int64_t mark);
+  Status commit(int64_t watermark);
   // A parameter server that could not be reached, or kNoServer.
   int32_t lost_server() const noexcept { return lost_; }
 

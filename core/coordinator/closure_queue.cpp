@@ -57,11 +57,11 @@ void ClosureQueue::worker_down(int worker) noexcept {
 }
 
 void ClosureQueue::ended(int64_t id) noexcept {
-  if (id < mark_) return;
-  ended_[static_cast<std::size_t>(id - mark_)] = true;
+  if (id < watermark_) return;
+  ended_[static_cast<std::size_t>(id - watermark_)] = true;
   while (!ended_.empty() && ended_.front()) {
     ended_.pop_front();
-    ++mark_;
+    ++watermark_;
   }
 }
 
@@ -116,7 +116,7 @@ bool ClosureQueue::cancel(int64_t id) noexcept {
 }
 
 void ClosureQueue::resume(int64_t next) noexcept {
-  mark_ = next_id_ = next;
+  watermark_ = next_id_ = next;
   ended_.clear();
 }
 

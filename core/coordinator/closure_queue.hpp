@@ -9,7 +9,7 @@
 // If a closure itself fails, the error is kept until the host retrieves it. Waiting closures are cancelled,
 // and running ones run to completion.
 //
-// Invariant: every number gets exactly one end, and mark() never decreases.
+// Invariant: every number gets exactly one end, and watermark() never decreases.
 #pragma once
 
 #include <cstddef>
@@ -65,7 +65,7 @@ class ClosureQueue {
 
   // ---- State ----
   // All closures below have ended.
-  int64_t mark() const noexcept { return mark_; }
+  int64_t watermark() const noexcept { return watermark_; }
   int64_t next_id() const noexcept { return next_id_; }
   std::size_t num_waiting() const noexcept { return fresh_.size() + back_.size(); }
   std::size_t num_in_flight() const noexcept { return in_flight_.size(); }
@@ -121,8 +121,8 @@ class ClosureQueue {
   std::pmr::deque<int64_t> fresh_;     // never sent
   std::pmr::map<int64_t, Back> back_;  // lost and returned
   std::pmr::map<int64_t, Closure> in_flight_;
-  std::pmr::deque<bool> ended_;  // for each number from the mark on: whether it has ended
-  int64_t mark_ = 0;
+  std::pmr::deque<bool> ended_;  // for each number from the watermark on: whether it has ended
+  int64_t watermark_ = 0;
   int64_t next_id_ = 0;
   int64_t num_losses_ = 0;
   int num_up_ = 0;

@@ -383,7 +383,7 @@ CoordinatorNumbers Coordinator::numbers() const noexcept {
   now.queued = static_cast<int64_t>(queue_.num_waiting());
   now.in_flight = static_cast<int64_t>(queue_.num_in_flight());
   now.losses = queue_.num_losses();
-  now.mark = queue_.mark();
+  now.watermark = queue_.watermark();
   for (const Server& each : servers_) {
     now.bytes_sent += each.client->bytes_sent();
     now.bytes_received += each.client->bytes_received();

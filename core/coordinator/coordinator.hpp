@@ -72,8 +72,8 @@ struct CoordinatorNumbers {
   int64_t completed = 0;
   int64_t failed = 0;
   int64_t cancelled = 0;
-  int64_t losses = 0;  // of closures with their workers
-  int64_t mark = 0;    // all closures below have ended
+  int64_t losses = 0;     // of closures with their workers
+  int64_t watermark = 0;  // all closures below have ended
   uint64_t bytes_sent = 0;
   uint64_t bytes_received = 0;
 };
@@ -125,7 +125,7 @@ class Coordinator final : public Counted {
   // run meanwhile.
   Status save(const char* path);
   // Restores a checkpoint. Must be called before the first closure of this coordinator; its numbers continue
-  // after the saved mark.
+  // after the saved watermark.
   Status restore(const char* path);
 
   // ---- coordinator.cpp: closures as the host sees them. timeout_ns 0: the coordinator's ----

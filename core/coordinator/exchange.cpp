@@ -298,7 +298,7 @@ void Coordinator::prepare(Server& server) {
   ValueRef entries;
   ValueRef message;
   if (!directory_.write(server.known, &entries).ok() ||
-      !make_message(memory(), {epoch_, static_cast<int64_t>(server.num_prepared), queue_.mark()},
+      !make_message(memory(), {epoch_, static_cast<int64_t>(server.num_prepared), queue_.watermark()},
                     {name.get(), function.get(), next.arguments.get(), entries.get()}, &message)
            .ok() ||
       !server.client

@@ -35,7 +35,7 @@ void Coordinator::send(int64_t id, Server& server) {
     ValueRef message;
     sent = directory_.write(server.known, &entries);
     if (sent.ok()) {
-      sent = make_message(memory(), {epoch_, id, queue_.mark()},
+      sent = make_message(memory(), {epoch_, id, queue_.watermark()},
                           {name.get(), flight.arguments.get(), entries.get()}, &message);
     }
     if (sent.ok()) {

@@ -18,7 +18,7 @@
 namespace dist {
 namespace {
 
-constexpr char kMarkText[] = "libdist.ps.mark";
+constexpr char kWatermarkText[] = "libdist.ps.mark";
 constexpr char kLayoutText[] = "libdist.ps.layout";
 
 using Numbers = std::pmr::vector<int64_t>;
@@ -64,11 +64,11 @@ std::pmr::string layout_of(Memory& memory, const Directory& directory, std::size
   return text_of(memory, numbers);
 }
 
-// The same set of closures as a list that starts at `mark`.
-Status from_mark(Memory& memory, std::span<const int64_t> applied, int64_t mark, Numbers* out) {
+// The same set of closures as a list that starts at `watermark`.
+Status from_watermark(Memory& memory, std::span<const int64_t> applied, int64_t watermark, Numbers* out) {
   AppliedIds ids(memory);
   DIST_TRY(ids.read(applied));
-  ids.forget_below(mark);
+  ids.forget_below(watermark);
   ids.write(out);
   while (out->size() > 1 && out->back() == 0) out->pop_back();
   return kOk;
@@ -149,8 +149,8 @@ Status Coordinator::save(const char* path) {
   DIST_TRY(await_servers());
   // Meanwhile no variable can be created, and there is only one snapshot at a time.
   const std::scoped_lock creating(creating_);
-  // The mark first: closures below it have ended and are therefore included.
-  const int64_t mark = numbers().mark;
+  // The watermark first: closures below it have ended and are therefore included.
+  const int64_t watermark = numbers().watermark;
   RemoteWait wait = patience();
   Snapshot snapshot(*this, &wait);
   CheckpointWriter writer(memory());
@@ -163,12 +163,12 @@ Status Coordinator::save(const char* path) {
     Numbers applied(&memory());
     Numbers kept(&memory());
     DIST_TRY(snapshot.take(&applied));
-    DIST_TRY(from_mark(memory(), applied, mark, &kept));
+    DIST_TRY(from_watermark(memory(), applied, watermark, &kept));
     DIST_TRY(writer.texts().add(applied_key(memory(), ps).c_str(), text_of(memory(), kept).c_str(), true));
   }
   char digits[24];
-  std::snprintf(digits, sizeof digits, "%" PRId64, mark);
-  DIST_TRY(writer.texts().add(kMarkText, digits, true));
+  std::snprintf(digits, sizeof digits, "%" PRId64, watermark);
+  DIST_TRY(writer.texts().add(kWatermarkText, digits, true));
   DIST_TRY(writer.texts().add(kLayoutText, layout_of(memory(), directory_, n).c_str(), true));
   DIST_TRY(about_file(path, writer.create(path)));
   for (std::size_t i = 0; i < n; ++i) {
@@ -185,7 +185,7 @@ namespace {
 struct Progress {
   explicit Progress(Memory& memory) : applied(&memory) {}
 
-  int64_t mark = 0;                   // closures below have ended
+  int64_t watermark = 0;              // closures below have ended
   std::pmr::vector<Numbers> applied;  // by each parameter server, in the format of AppliedIds; at least one
   bool alike = true;                  // all are equal: no closure was running
 };
@@ -193,13 +193,13 @@ struct Progress {
 Status read_progress(const Checkpoint& file, Progress* out) {
   Memory& memory = file.memory();
   // Files of other programs and of other strategies contain no closures.
-  if (const char* const text = file.text(kMarkText); text != nullptr) {
-    Numbers mark(&memory);
-    DIST_TRY(numbers_of(kMarkText, text, &mark));
-    if (mark.size() != 1 || mark[0] < 0 || mark[0] > INT64_MAX / 2) {
-      return fail(DIST_DATA_LOSS, "the checkpoint's \"%s\" is no number of closures", kMarkText);
+  if (const char* const text = file.text(kWatermarkText); text != nullptr) {
+    Numbers watermark(&memory);
+    DIST_TRY(numbers_of(kWatermarkText, text, &watermark));
+    if (watermark.size() != 1 || watermark[0] < 0 || watermark[0] > INT64_MAX / 2) {
+      return fail(DIST_DATA_LOSS, "the checkpoint's \"%s\" is no number of closures", kWatermarkText);
     }
-    out->mark = mark[0];
+    out->watermark = watermark[0];
   }
   for (std::size_t ps = 0;; ++ps) {
     const std::pmr::string key = applied_key(memory, ps);
@@ -208,7 +208,7 @@ Status read_progress(const Checkpoint& file, Progress* out) {
     DIST_TRY(numbers_of(key.c_str(), text, &out->applied.emplace_back()));
     out->alike = out->alike && out->applied.back() == out->applied.front();
   }
-  if (out->applied.empty()) out->applied.emplace_back().push_back(out->mark);
+  if (out->applied.empty()) out->applied.emplace_back().push_back(out->watermark);
   return kOk;
 }
 
@@ -271,7 +271,7 @@ Status Coordinator::restore(const char* path) {
     DIST_TRY(commit(pushes));
   }
   const std::scoped_lock lock(mutex_);
-  queue_.resume(progress.mark);
+  queue_.resume(progress.watermark);
   return kOk;
 }
 

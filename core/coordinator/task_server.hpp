@@ -9,7 +9,7 @@
 //
 //     dist.hello       epoch, index; the job, the parameter servers' addresses       returns nothing
 //     dist.watch       epoch                                                         is answered when the server ends
-//     dist.closure     epoch, id, mark; a function's name, its arguments, new entries of the directory or nothing
+//     dist.closure     epoch, id, watermark; a function's name, its arguments, new entries of the directory or nothing
 //                      returns its status, a lost parameter server or -1, entries known; its error's text, its result
 //     dist.per_worker  like dist.closure, but the result stays here: id is its number, and its name precedes the
 //                      function's

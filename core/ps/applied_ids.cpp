@@ -4,40 +4,40 @@
 namespace dist {
 
 bool AppliedIds::has(int64_t id) const noexcept {
-  if (id < mark()) return true;
+  if (id < watermark()) return true;
   const auto word = static_cast<std::size_t>((id - first_) / kWord);
   return word < bits_.size() && (bits_[word] >> (id - first_) % kWord & 1) != 0;
 }
 
 Status AppliedIds::reserve(int64_t id) {
   if (id < 0 || id - first_ >= kMostAhead) {
-    return invalid_argument("closure %lld is too far ahead of the mark, %lld", static_cast<long long>(id),
-                            static_cast<long long>(mark()));
+    return invalid_argument("closure %lld is too far ahead of the watermark, %lld",
+                            static_cast<long long>(id), static_cast<long long>(watermark()));
   }
-  if (id < mark()) return kOk;
+  if (id < watermark()) return kOk;
   const auto words = static_cast<std::size_t>((id - first_) / kWord) + 1;
   if (bits_.size() < words) bits_.resize(words);
   return kOk;
 }
 
 void AppliedIds::add(int64_t id) noexcept {
-  if (id < mark()) return;
+  if (id < watermark()) return;
   bits_[static_cast<std::size_t>((id - first_) / kWord)] |= uint64_t{1} << (id - first_) % kWord;
 }
 
-void AppliedIds::forget_below(int64_t mark) noexcept {
-  if (mark <= this->mark()) return;
-  while (!bits_.empty() && first_ + kWord <= mark) {
+void AppliedIds::forget_below(int64_t watermark) noexcept {
+  if (watermark <= this->watermark()) return;
+  while (!bits_.empty() && first_ + kWord <= watermark) {
     bits_.pop_front();
     first_ += kWord;
   }
-  if (bits_.empty()) first_ = mark / kWord * kWord;
-  skipped_ = mark - first_;
+  if (bits_.empty()) first_ = watermark / kWord * kWord;
+  skipped_ = watermark - first_;
 }
 
 void AppliedIds::write(std::pmr::vector<int64_t>* out) const {
-  out->push_back(mark());
-  // Bits below the mark are cleared: equal sets give equal lists, except for zeros at the end.
+  out->push_back(watermark());
+  // Bits below the watermark are cleared: equal sets give equal lists, except for zeros at the end.
   uint64_t mask = ~uint64_t{0} << skipped_;
   for (const uint64_t each : bits_) {
     out->push_back(static_cast<int64_t>(each & mask));

@@ -10,7 +10,7 @@
 //     dist.ps.create         epoch, number; the value                   returns nothing
 //     dist.ps.read           epoch, number ...                          returns a tuple of tensors
 //     dist.ps.rows           epoch, number; indices i32 or i64 [k]      returns the tensor [k, rest]
-//     dist.ps.commit         epoch, id, mark, and for each operation what, how, n, n numbers;
+//     dist.ps.commit         epoch, id, watermark, and for each operation what, how, n, n numbers;
 //                            a tuple with one value per operation; for an update, the value is a tuple of the
 //                            function's name and its arguments          returns 1 if it was applied, else 0
 //     dist.ps.snapshot       epoch; keeps the current variables         returns AppliedIds as numbers

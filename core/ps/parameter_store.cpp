@@ -115,7 +115,7 @@ Status ParameterStore::keep(Value& value, std::size_t message_bytes, ValueRef* o
 Status ParameterStore::commit(const Commit& commit, bool* applied) {
   const bool closure = commit.id != Commit::kNoClosure;
   *applied = false;
-  applied_.forget_below(commit.mark);
+  applied_.forget_below(commit.watermark);
   if (closure) {
     DIST_TRY(applied_.reserve(commit.id));
     if (applied_.has(commit.id)) return kOk;

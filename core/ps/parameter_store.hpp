@@ -50,7 +50,7 @@ struct Commit {
   static constexpr int64_t kNoClosure = -1;  // by the coordinator itself; always applied
 
   int64_t id = kNoClosure;
-  int64_t mark = 0;  // closures below have ended
+  int64_t watermark = 0;  // closures below have ended
   std::span<const Operation> operations;
   // Size of the message that contains the values; 0: they have memory of their own.
   std::size_t message_bytes = 0;

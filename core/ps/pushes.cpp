@@ -208,9 +208,9 @@ Status Pushes::update(const char* function, std::span<const RemoteVariable* cons
   return kOk;
 }
 
-Status Pushes::write(std::size_t ps, int64_t epoch, int64_t id, int64_t mark, ValueRef* out) const {
+Status Pushes::write(std::size_t ps, int64_t epoch, int64_t id, int64_t watermark, ValueRef* out) const {
   const ToServer& to = to_[ps];
-  std::pmr::vector<int64_t> numbers({epoch, id, mark}, &memory_);
+  std::pmr::vector<int64_t> numbers({epoch, id, watermark}, &memory_);
   numbers.insert(numbers.end(), to.numbers.begin(), to.numbers.end());
   std::pmr::vector<Value*> plain(&memory_);
   for (const ValueRef& each : to.values) plain.push_back(each.get());

@@ -34,7 +34,7 @@ class Pushes {
   // The size of all elements to send.
   std::size_t bytes() const noexcept { return bytes_; }
   // The message for a server.
-  Status write(std::size_t ps, int64_t epoch, int64_t id, int64_t mark, ValueRef* out) const;
+  Status write(std::size_t ps, int64_t epoch, int64_t id, int64_t watermark, ValueRef* out) const;
 
  private:
   struct ToServer {

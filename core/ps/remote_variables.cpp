@@ -283,14 +283,14 @@ Status RemoteVariables::rows(const RemoteVariable& variable, Value& indices, Rem
   return kOk;
 }
 
-Status RemoteVariables::commit(const Pushes& pushes, int64_t id, int64_t mark, RemoteWait* wait) {
+Status RemoteVariables::commit(const Pushes& pushes, int64_t id, int64_t watermark, RemoteWait* wait) {
   // First the servers whose functions may fail, so that in this case nothing has changed on the others.
   for (const bool functions : {true, false}) {
     Calls calls(*this, wait);
     for (std::size_t ps = 0; ps < servers_.size(); ++ps) {
       if (pushes.empty(ps) || pushes.has_functions(ps) != functions) continue;
       ValueRef message;
-      DIST_TRY(pushes.write(ps, epoch_, id, mark, &message));
+      DIST_TRY(pushes.write(ps, epoch_, id, watermark, &message));
       DIST_TRY(calls.begin(ps, "dist.ps.commit", *message));
     }
     DIST_TRY(calls.get_all());

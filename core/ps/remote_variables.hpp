@@ -50,7 +50,7 @@ class RemoteVariables {
   // Rows [k, rest] of a variable for the indices i32 or i64 [k].
   Status rows(const RemoteVariable& variable, Value& indices, RemoteWait* wait, ValueRef* out);
   // `id`: Commit::kNoClosure, or the id of the closure.
-  Status commit(const Pushes& pushes, int64_t id, int64_t mark, RemoteWait* wait);
+  Status commit(const Pushes& pushes, int64_t id, int64_t watermark, RemoteWait* wait);
   // Any call to one server.
   Status call(std::size_t ps, std::string_view method, Value& message, RemoteWait* wait, ValueRef* out);
 

@@ -58,17 +58,17 @@ void workers_take_turns(void**) {
   assert_int_equal(f.queue.num_in_flight(), 2);
   assert_int_equal(f.queue.num_waiting(), 2);
   f.queue.done(1);
-  // The mark stays where a closure has no end.
-  assert_int_equal(f.queue.mark(), 0);
+  // The watermark stays where a closure has no end.
+  assert_int_equal(f.queue.watermark(), 0);
   assert_int_equal(f.next(0, &worker), 2);
   assert_int_equal(worker, 0);
   f.queue.done(0);
-  assert_int_equal(f.queue.mark(), 2);
+  assert_int_equal(f.queue.watermark(), 2);
   assert_int_equal(f.next(0, &worker), 3);
   assert_int_equal(worker, 1);
   f.queue.done(2);
   f.queue.done(3);
-  assert_int_equal(f.queue.mark(), 4);
+  assert_int_equal(f.queue.watermark(), 4);
   assert_true(f.queue.idle());
 }
 
@@ -152,7 +152,7 @@ void one_that_kills_all_workers_ends(void**) {
     assert_true((f.queue.lost(0, now) == ClosureQueue::Lost::kTooOften) == (i == 2));
   }
   assert_true(f.queue.idle());
-  assert_int_equal(f.queue.mark(), 1);
+  assert_int_equal(f.queue.watermark(), 1);
 }
 
 void waiting_ones_are_cancelled(void**) {
@@ -170,24 +170,24 @@ void waiting_ones_are_cancelled(void**) {
   std::pmr::vector<int64_t> cancelled;
   f.queue.cancel_waiting(&cancelled);
   assert_true((cancelled == std::pmr::vector<int64_t>{1, 2}));
-  assert_int_equal(f.queue.mark(), 0);
+  assert_int_equal(f.queue.watermark(), 0);
   f.queue.done(0);
-  assert_int_equal(f.queue.mark(), 4);
+  assert_int_equal(f.queue.watermark(), 4);
   assert_true(f.queue.idle());
 }
 
 void numbers_go_on(void**) {
   Fixture f(1);
   f.queue.resume(7);
-  assert_int_equal(f.queue.mark(), 7);
+  assert_int_equal(f.queue.watermark(), 7);
   assert_int_equal(f.queue.schedule(), 7);
   f.queue.worker_up(0);
   assert_int_equal(f.next(0), 7);
   f.queue.done(7);
-  assert_int_equal(f.queue.mark(), 8);
+  assert_int_equal(f.queue.watermark(), 8);
 }
 
-// Each closure has one end, whatever happens; a worker has no more than its places; the mark never goes back.
+// Each closure has one end, whatever happens; a worker has no more than its places; the watermark never goes back.
 void random_events(void**) {
   constexpr uint64_t kSeed = 20261123;
   std::printf("# seed %llu\n", static_cast<unsigned long long>(kSeed));
@@ -201,7 +201,7 @@ void random_events(void**) {
     std::vector<bool> up(static_cast<std::size_t>(workers));
     int64_t now = 0;
     int64_t scheduled = 0;
-    int64_t mark = 0;
+    int64_t watermark = 0;
     for (int step = 0; step < 400 || static_cast<int64_t>(over.size()) < scheduled; ++step) {
       const bool ends = step >= 400;
       const auto w = static_cast<std::size_t>(random() % static_cast<unsigned>(workers));
@@ -247,15 +247,15 @@ void random_events(void**) {
           }
       }
       now += static_cast<int64_t>(random() % static_cast<unsigned>(kPause));
-      assert_true(f.queue.mark() >= mark);
-      mark = f.queue.mark();
-      assert_true(over.count(mark) == 0);
+      assert_true(f.queue.watermark() >= watermark);
+      watermark = f.queue.watermark();
+      assert_true(over.count(watermark) == 0);
       assert_int_equal(f.queue.num_in_flight(), in_flight.size());
       assert_int_equal(f.queue.num_waiting(),
                        scheduled - static_cast<int64_t>(over.size() + in_flight.size()));
     }
     assert_true(f.queue.idle());
-    assert_int_equal(f.queue.mark(), scheduled);
+    assert_int_equal(f.queue.watermark(), scheduled);
   }
 }
 

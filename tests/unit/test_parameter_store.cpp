@@ -52,29 +52,29 @@ void each_id_is_known_once(void**) {
   const Ref<Memory> memory = some_memory();
   AppliedIds ids(*memory);
   std::set<int64_t> wanted;
-  int64_t mark = 0;
+  int64_t watermark = 0;
   for (int step = 0; step < 20'000; ++step) {
-    const int64_t id = mark + static_cast<int64_t>(random() % 300) - 20;
+    const int64_t id = watermark + static_cast<int64_t>(random() % 300) - 20;
     if (id >= 0) {
-      assert_int_equal(ids.has(id), id < mark || wanted.count(id) != 0);
+      assert_int_equal(ids.has(id), id < watermark || wanted.count(id) != 0);
       assert_ok(ids.reserve(id));
       ids.add(id);
-      if (id >= mark) wanted.insert(id);
+      if (id >= watermark) wanted.insert(id);
       assert_true(ids.has(id));
     }
     if (random() % 7 == 0) {
-      mark += static_cast<int64_t>(random() % 150);
-      ids.forget_below(mark);
-      ids.forget_below(mark - 5);
-      wanted.erase(wanted.begin(), wanted.lower_bound(mark));
-      assert_int_equal(ids.mark(), mark);
+      watermark += static_cast<int64_t>(random() % 150);
+      ids.forget_below(watermark);
+      ids.forget_below(watermark - 5);
+      wanted.erase(wanted.begin(), wanted.lower_bound(watermark));
+      assert_int_equal(ids.watermark(), watermark);
     }
     if (random() % 50 == 0) {
       std::pmr::vector<int64_t> numbers;
       ids.write(&numbers);
       AppliedIds again(*memory);
       assert_ok(again.read(numbers));
-      for (int64_t each = mark > 70 ? mark - 70 : 0; each < mark + 300; ++each)
+      for (int64_t each = watermark > 70 ? watermark - 70 : 0; each < watermark + 300; ++each)
         assert_int_equal(again.has(each), ids.has(each));
     }
   }
@@ -95,8 +95,8 @@ struct Fixture {
     const ValueRef value = floats(*memory, std::move(data));
     assert_ok(store.create(static_cast<int64_t>(store.num_variables()), *value, 0));
   }
-  Status commit(int64_t id, int64_t mark, const std::vector<Operation>& operations, bool* applied) {
-    return store.commit({id, mark, operations, 0}, applied);
+  Status commit(int64_t id, int64_t watermark, const std::vector<Operation>& operations, bool* applied) {
+    return store.commit({id, watermark, operations, 0}, applied);
   }
   std::vector<float> now(int64_t number) {
     ValueRef value;
@@ -126,7 +126,7 @@ void a_commit_is_applied_once(void**) {
   assert_false(applied);
   assert_ok(f.commit(3, 0, {assign(zero, DIST_ASSIGN_SUB, *ones)}, &applied));
   assert_true(applied);
-  // What is below the mark is over, whether it came or not.
+  // What is below the watermark is over, whether it came or not.
   assert_ok(f.commit(9, 5, {}, &applied));
   assert_ok(f.commit(4, 0, {assign(zero, DIST_ASSIGN_ADD, *ones)}, &applied));
   assert_false(applied);
