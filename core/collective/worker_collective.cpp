@@ -101,7 +101,7 @@ Status exchange(const Member& member, WorkerMeeting& meeting, const Call& call) 
   return group.finish(member.me);
 }
 
-// The carrier's part on behalf of its worker. If it fails, the group is aborted.
+// The leader's part on behalf of its worker. If it fails, the group is aborted.
 void lead(const Member& member, WorkerMeeting& meeting, const Signature& signature,
           int64_t start_ns) noexcept {
   Attendance& attendance = meeting.attendance();
@@ -120,7 +120,7 @@ bool meet(const Member& member, WorkerMeeting& meeting, const Signature& signatu
   Group& group = member.group;
   if (member.recorder != nullptr) meeting.attendance().arrive(member.me, steady_now_ns());
   const Status arrived = group.arrive(member.me, member.timeout_ns, published);
-  // If a member cannot enter, the group is aborted; the members inside still wait for the carrier.
+  // If a member cannot enter, the group is aborted; the members inside still wait for the leader.
   const bool inside = arrived.ok() && group.enter(member.me);
   if (inside && member.me == 0) lead(member, meeting, signature, start_ns);
   const bool goes_on = member.me == 0 ? meeting.release() : inside && meeting.await_release(member.me);
@@ -128,7 +128,7 @@ bool meet(const Member& member, WorkerMeeting& meeting, const Signature& signatu
   return arrived.ok() && goes_on;
 }
 
-// The carrier's deadline counts as the collective's from here on.
+// The leader's deadline counts as the collective's from here on.
 int64_t start_of(const Member& member, WorkerMeeting& meeting) noexcept {
   return member.me == 0 ? meeting.host().now_ns() : 0;
 }

@@ -15,7 +15,7 @@ namespace dist {
 // members of all workers, worker by worker.
 Status worker_collective(const Member& member, WorkerMeeting& meeting, Call& call) noexcept;
 
-// A round without tensors for the group's draft `signature`. Each worker's carrier receives the largest value
+// A round without tensors for the group's draft `signature`. Each worker's leader receives the largest value
 // that any member has passed.
 Status agree_on_most(const Member& member, WorkerMeeting& meeting, const Signature& signature,
                      uint64_t* value) noexcept;

@@ -70,7 +70,7 @@ struct WorkerNotice {
   uint64_t parts = 0;      // leave: the parts that send notices of their own, as bits
   uint64_t failed = 0;     // leave: number of runs so far in which collectives failed on this worker
   uint32_t announced =
-      0;  // leave: announced bits, valid from this end of a run on; the leader's apply to all workers
+      0;  // leave: announced bits, valid from this end of a run on; the reporter's apply to all workers
   ErrorRecord record;  // leave: the failure, if its code is not OK; report: the report
 
   void write(std::byte* to) const noexcept;

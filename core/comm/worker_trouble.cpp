@@ -295,17 +295,17 @@ bool WorkerMeeting::find_trouble(WorkerRound& round, Found* out) noexcept {
   return true;
 }
 
-WorkerMeeting::LeaderSays WorkerMeeting::ask_leader() noexcept {
+WorkerMeeting::ReporterSays WorkerMeeting::ask_reporter() noexcept {
   hear_of_whole();
   if (report_.transfer.over())
-    return report_.here() && report_.good() ? LeaderSays::kReport : LeaderSays::kNothing;
-  // Either the leader has left without a report, or its notice announces that one will follow.
-  Peer& leader = peer(0);
-  if (transport_.lost(0)) return LeaderSays::kNothing;
-  if (leave_of(leader).here() && !(leave_of(leader).good() && leave_of(leader).notice.reported))
-    return LeaderSays::kNothing;
-  return steady_now_ns() - failing_since_ns_ < kReportGraceNs ? LeaderSays::kNothingYet
-                                                              : LeaderSays::kNothing;
+    return report_.here() && report_.good() ? ReporterSays::kReport : ReporterSays::kNothing;
+  // Either the reporter has left without a report, or its notice announces that one will follow.
+  Peer& reporter = peer(0);
+  if (transport_.lost(0)) return ReporterSays::kNothing;
+  if (leave_of(reporter).here() && !(leave_of(reporter).good() && leave_of(reporter).notice.reported))
+    return ReporterSays::kNothing;
+  return steady_now_ns() - failing_since_ns_ < kReportGraceNs ? ReporterSays::kNothingYet
+                                                              : ReporterSays::kNothing;
 }
 
 void WorkerMeeting::tell_all(const ErrorRecord& report) noexcept {
@@ -331,7 +331,7 @@ void WorkerMeeting::add_state(ErrorRecord& report) noexcept {
   });
 }
 
-// Ends the run with one report: the leader's if there is one, otherwise the first failure that was found
+// Ends the run with one report: the reporter's if there is one, otherwise the first failure that was found
 // here.
 bool WorkerMeeting::try_to_fail(const Found& found) noexcept {
   const std::lock_guard lock(mutex_);
@@ -346,16 +346,16 @@ bool WorkerMeeting::try_to_fail(const Found& found) noexcept {
   }
   // A report received from another worker is used as it is, so all its receivers return the same one.
   if (me_ != 0 && !found_.told) {
-    const LeaderSays says = ask_leader();
-    if (says == LeaderSays::kNothingYet) return false;
-    if (says == LeaderSays::kReport) {
+    const ReporterSays says = ask_reporter();
+    if (says == ReporterSays::kNothingYet) return false;
+    if (says == ReporterSays::kReport) {
       found_.report = report_.notice.record;
     } else if (transport_.reaches_others() && !transport_.given_up()) {
-      const char* const leader = transport_.lost(0)         ? "cannot be reached"
-                                 : leave_of(peer(0)).here() ? "has left"
-                                                            : "did not answer";
+      const char* const reporter = transport_.lost(0)         ? "cannot be reached"
+                                   : leave_of(peer(0)).here() ? "has left"
+                                                              : "did not answer";
       append(found_.report, " (reported by worker %d only: worker %d, which reports for all workers, %s)",
-             named(me_), named(0), leader);
+             named(me_), named(0), reporter);
     }
   }
   group_.condemn(found_.report);

@@ -236,14 +236,14 @@ Status WorkerMeeting::await_run_before(Group& group) noexcept {
 Status WorkerMeeting::hear_leader(const std::atomic<bool>& cancelled, uint32_t* out_announced) noexcept {
   *out_announced = announced_;
   if (me_ == 0 || run_ == 0) return kOk;
-  Incoming& leader = leave_of(peer(0));
+  Incoming& reporter = leave_of(peer(0));
   Word& word = group_.progress();
   const int64_t start_ns = host_.now_ns();
   Standstill standstill;
-  while (!leader.transfer.over()) {
+  while (!reporter.transfer.over()) {
     const uint32_t seen = word.value.load(std::memory_order_acquire);
     transport_.progress();
-    if (leader.transfer.over()) break;
+    if (reporter.transfer.over()) break;
     if (cancelled.load(std::memory_order_relaxed))
       return dist::fail(DIST_CANCELLED, "the wait for worker %d to finish its run was cancelled", named(0));
     const int64_t waited_ns = host_.now_ns() - start_ns;
@@ -253,16 +253,16 @@ Status WorkerMeeting::hear_leader(const std::atomic<bool>& cancelled, uint32_t* 
     }
     constexpr int64_t kLookNs = 1'000'000;
     const Sleeping sleeping(transport_);
-    word.sleep(seen, host_.slice_ns(kLookNs), group_.policy(), [&] { return leader.transfer.over(); });
+    word.sleep(seen, host_.slice_ns(kLookNs), group_.policy(), [&] { return reporter.transfer.over(); });
   }
   const std::lock_guard lock(mutex_);
-  if (!leader.here() || !leader.good()) {
+  if (!reporter.here() || !reporter.good()) {
     const int lost = transport_.given_up() ? me_ : 0;
     char why[sizeof ErrorRecord::message] = "";
     transport_.why_lost(lost, why, sizeof why);
     return dist::fail(DIST_UNAVAILABLE, "worker %d is lost%s%s", named(lost), *why == '\0' ? "" : ": ", why);
   }
-  *out_announced = leader.notice.announced;
+  *out_announced = reporter.notice.announced;
   return kOk;
 }
 
@@ -355,7 +355,7 @@ bool WorkerMeeting::release() noexcept {
 
 bool WorkerMeeting::await_release(int member) noexcept {
   const uint32_t next = ++seen_[static_cast<std::size_t>(member)];
-  // A carrier that ends the collective may be ahead.
+  // A leader that ends the collective may be ahead.
   const auto ready = [&] {
     return static_cast<int32_t>(released_.value.load(std::memory_order_seq_cst) - next) >= 0;
   };
@@ -370,7 +370,7 @@ bool WorkerMeeting::await_release(int member) noexcept {
 }
 
 void WorkerMeeting::count_in() noexcept {
-  // acq_rel: each increment is ordered after the earlier ones, so that the carrier sees what all members have
+  // acq_rel: each increment is ordered after the earlier ones, so that the leader sees what all members have
   // done.
   const uint64_t before = counted_.fetch_add(1, std::memory_order_acq_rel);
   if ((before + 1) % static_cast<uint64_t>(group_.size() - 1) == 0) group_.progress().advance();

@@ -2,10 +2,10 @@
 // WorkerMeeting: the rounds of a group whose members belong to several workers (processes).
 //
 // Each worker has a Group for its own members. A collective over several workers is one round of each of
-// these groups. Within it the workers meet; the carrier (the member of rank 0) does so on behalf of its
+// these groups. Within it the workers meet; the leader (the member of rank 0) does so on behalf of its
 // worker.
 //
-//     member          carrier
+//     member          leader
 //     arrive, enter   arrive, enter    all members of this worker agree
 //                     meet             all workers agree
 //                     move             what the other workers' members bring is copied here
@@ -15,8 +15,8 @@
 //     finish          finish
 //
 // Invariant: everything that is sent and received lies in memory of the meeting. So a member that gives up
-// never waits for the network, only until the carrier has cancelled the transfers in flight. Only the carrier
-// checks the deadline; the other members wait for the carrier.
+// never waits for the network, only until the leader has cancelled the transfers in flight. Only the leader
+// checks the deadline; the other members wait for the leader.
 //
 // Messages contain the number of the collective, which all workers count identically. Failures travel in
 // notices, for which each worker always has a receive posted:
@@ -25,7 +25,7 @@
 //               be received until the end of the next run, which may need to know how this run has ended
 //     report    worker 0's report on why a collective has failed, for all workers
 //
-// Worker 0 is the leader. A worker that detects a failure waits up to kReportGraceNs for the leader's report,
+// Worker 0 is the reporter. A worker that detects a failure waits up to kReportGraceNs for the reporter's report,
 // then writes its own and says so; in that case the workers' texts may differ. A worker that has received a
 // report includes it in its leave notice, so that its peers learn it too. A worker whose own members fail
 // uses its group's report.
@@ -152,7 +152,7 @@ class WorkerMeeting final : public TransportListener {
   // The messages of the blocking collectives. A member writes its payload before it arrives.
   WorkerRound& round() noexcept { return *round_; }
 
-  // Called by the carrier when all members of this worker have arrived: meets the other workers and moves the
+  // Called by the leader when all members of this worker have arrived: meets the other workers and moves the
   // payloads. If it fails, the group is aborted. timeout_ns is as in Group::arrive() and counts from
   // start_ns, or from now.
   Status meet_and_move(const Signature& signature, int64_t timeout_ns, int64_t start_ns) noexcept;
@@ -162,13 +162,13 @@ class WorkerMeeting final : public TransportListener {
 
   // ---- From meet_and_move() to the end of the collective ----
 
-  // release() is called by the carrier and lets the other members continue; await_release() is called by each
+  // release() is called by the leader and lets the other members continue; await_release() is called by each
   // of them before its first step. Both return false if the group is aborted; then finish() comes next. Only
-  // the carrier makes this decision, so no member waits for one that has gone.
+  // the leader makes this decision, so no member waits for one that has gone.
   bool release() noexcept;
   bool await_release(int member) noexcept;
-  // Called by all members: when all have arrived, the carrier calls carry(), and then all continue. Returns
-  // false as release() does. A carrier that gives up between steps releases the others once more.
+  // Called by all members: when all have arrived, the leader calls carry(), and then all continue. Returns
+  // false as release() does. A leader that gives up between steps releases the others once more.
   template <class Carry>
   bool step(int member, Carry&& carry) noexcept {
     if (member != 0) {
@@ -195,7 +195,7 @@ class WorkerMeeting final : public TransportListener {
   void begin(WorkerRound& round, uint32_t stream, uint64_t number, const Signature& signature,
              std::size_t most_bytes) noexcept;
   // The first stream that no round has used on this worker, so that the workers can agree on new ones; only
-  // the carrier calls these two. take_streams() reserves them.
+  // the leader calls these two. take_streams() reserves them.
   uint32_t next_stream() const noexcept { return next_stream_; }
   Status take_streams(uint64_t first, std::size_t count) noexcept;
   // Checks whether the round can continue. If it cannot, the group is aborted, now or by a later call,
@@ -274,7 +274,7 @@ class WorkerMeeting final : public TransportListener {
     bool told = false;  // received from another worker, not found by this one
   };
   // Worker 0's answer about a failure that another worker has found.
-  enum class LeaderSays : uint8_t { kNothingYet, kReport, kNothing };
+  enum class ReporterSays : uint8_t { kNothingYet, kReport, kNothing };
 
   // The first lost peer; -1: none.
   int first_lost() noexcept;
@@ -289,7 +289,7 @@ class WorkerMeeting final : public TransportListener {
   bool left_by_itself(int worker, WorkerRound& round) noexcept;
   bool is_told_of(const WorkerRound& round) noexcept;
   bool find_told(WorkerRound& round, Found* out) noexcept;
-  LeaderSays ask_leader() noexcept;
+  ReporterSays ask_reporter() noexcept;
   void tell_all(const ErrorRecord& report) noexcept;
   void add_state(ErrorRecord& report) noexcept;
   ErrorRecord diagnosis_of(WorkerRound& round, Trouble trouble, int64_t waited_ns) noexcept;
@@ -322,13 +322,13 @@ class WorkerMeeting final : public TransportListener {
   uint32_t announced_ = 0;  // by this worker, at the end of the latest run
   uint32_t next_stream_ = kFirstPlanned;
   uint64_t number_ = 0;  // number of the current blocking collective, from 1
-  // relaxed: a run that is past its deadline may be left while its carrier is still inside.
+  // relaxed: a run that is past its deadline may be left while its leader is still inside.
   std::atomic<uint64_t> completed_{0};   // collectives whose messages have all been sent
   std::atomic<uint64_t> begun_{0};       // the latest asynchronous collective that has begun
   std::atomic<uint64_t> planned_{0};     // rounds of plans that have begun
   std::atomic<uint64_t> own_failed_{0};  // runs in which collectives failed on this worker
   std::atomic<uint64_t> failed_{0};      // and on any worker, before heard_run_
-  std::atomic<bool> reported_{false};    // the leader has sent its report in this run
+  std::atomic<bool> reported_{false};    // the reporter has sent its report in this run
   std::atomic<uint64_t> parts_{0};       // of a whole: the parts that this worker has used in this run
   uint64_t closed_parts_ = 0;            // the same, when the run ended
   std::atomic<bool> joined_{false};      // of a part: it takes part in this run
@@ -336,9 +336,9 @@ class WorkerMeeting final : public TransportListener {
   std::atomic<bool> listening_{false};   // receives for notices are posted
   int64_t start_ns_ = 0;
   int64_t limit_ns_ = 0;
-  bool polling_ = false;     // used by the carrier only; see Polling
-  int cpus_ = 0;             // that the carrier may use; 0: not known in this run
-  int64_t patience_ns_ = 0;  // how much longer than usual the carrier polls before it sleeps
+  bool polling_ = false;     // used by the leader only; see Polling
+  int cpus_ = 0;             // that the leader may use; 0: not known in this run
+  int64_t patience_ns_ = 0;  // how much longer than usual the leader polls before it sleeps
   Standstill standstill_;
   std::byte own_leave_[WorkerNotice::kBytes];
   // Protects notices and the end of runs, for threads that advance rounds.
@@ -349,16 +349,16 @@ class WorkerMeeting final : public TransportListener {
   Found found_;
   int64_t failing_since_ns_ = 0;
   std::byte own_report_[WorkerNotice::kBytes];
-  Incoming report_;  // from the leader, on workers that are not the leader
+  Incoming report_;  // from the reporter, on workers that are not the reporter
   std::pmr::deque<Peer> peers_;
   Attendance attendance_;
   std::optional<WorkerRound> round_;
-  // Steps: how many times members other than the carrier have arrived; how many times the carrier has waited
+  // Steps: how many times members other than the leader have arrived; how many times the leader has waited
   // for all of them; how many times it has released them, and how many releases each member has seen.
   std::atomic<uint64_t> counted_{0};
   uint64_t awaited_ = 0;
   Word released_;
-  std::atomic<bool> ended_{false};  // the carrier has failed the collective
+  std::atomic<bool> ended_{false};  // the leader has failed the collective
   std::pmr::vector<uint32_t> seen_;
 };
 

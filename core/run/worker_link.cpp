@@ -66,12 +66,12 @@ WorkerLink::WorkerLink(Memory& memory, Group& group, const Host& host, Way way, 
       crossings_(options.helpers),
       replicas_share_(transport_),
       replicas_(memory, replicas_share_, group, host, meeting_of(options.replicas, options, crossings_)),
-      carriers_share_(transport_),
-      carriers_group_(
+      leaders_share_(transport_),
+      leaders_group_(
           memory, 1, group.policy(), host, options.timeout_ns,
-          {.number = kCarriers, .naming = {.first = GlobalReplica{number_of(options)}, .workers = true}}),
-      carriers_(memory, carriers_share_, carriers_group_, host,
-                meeting_of(std::pmr::vector<int>(options.replicas.size(), 1, &memory), options, crossings_)),
+          {.number = kLeaders, .naming = {.first = GlobalReplica{number_of(options)}, .workers = true}}),
+      leaders_(memory, leaders_share_, leaders_group_, host,
+               meeting_of(std::pmr::vector<int>(options.replicas.size(), 1, &memory), options, crossings_)),
       groups_(&memory) {
   if (way_.transport() != nullptr) way_.transport()->log_to(host);
 }
@@ -88,7 +88,7 @@ void WorkerLink::owe(const ErrorRecord& why) noexcept {
 
 void WorkerLink::begin_meetings() noexcept {
   replicas_.begin_run();
-  carriers_.begin_run();
+  leaders_.begin_run();
   for (WorkerGroup* const each : groups_) each->begin_run();
 }
 
@@ -109,7 +109,7 @@ void WorkerLink::settle() noexcept {
 void WorkerLink::begin_run(const RunDeadline& deadline) noexcept {
   settle();
   open_ = true;
-  carriers_group_.begin_run(deadline);
+  leaders_group_.begin_run(deadline);
   begin_meetings();
 }
 
@@ -122,7 +122,7 @@ void WorkerLink::end_run(Status outcome, const ErrorRecord& why) noexcept {
     for (WorkerGroup* const each : groups_) each->end_run(parts, outcome, why);
   }
   replicas_.leave(outcome, why, failed, to_announce());
-  carriers_.leave(outcome, why);
+  leaders_.leave(outcome, why);
 }
 
 uint32_t WorkerLink::to_announce() noexcept {
@@ -154,7 +154,7 @@ void WorkerLink::end_turn(uint64_t failures_before) noexcept {
 }
 
 void WorkerLink::cancel(const char* reason) noexcept {
-  reason == nullptr ? carriers_group_.cancel() : carriers_group_.cancel(reason);
+  reason == nullptr ? leaders_group_.cancel() : leaders_group_.cancel(reason);
 }
 
 Status WorkerLink::reduce(dist_reduce_op op, dist_numerics numerics, std::span<const dist_tensor> in,
@@ -179,7 +179,7 @@ Status WorkerLink::reduce(dist_reduce_op op, dist_numerics numerics, std::span<c
       }
       call.in = pack.data();
     }
-    DIST_TRY(collective(carrier(), call));
+    DIST_TRY(collective(leader(), call));
     first = end;
   }
   return kOk;
@@ -191,7 +191,7 @@ Status WorkerLink::join(const dist_tensor& mine, int32_t axis, ValueRef* out) {
   int64_t size = mine.shape[axis];
   const int64_t one = 1;
   dist_tensor total{&size, DIST_I64, 1, &one, nullptr};
-  DIST_TRY(all_reduce(carrier(), DIST_REDUCE_SUM, DIST_NUMERICS_ORDERED, &total, &total, 1));
+  DIST_TRY(all_reduce(leader(), DIST_REDUCE_SUM, DIST_NUMERICS_ORDERED, &total, &total, 1));
   int64_t shape[DIST_MAX_NDIM];
   std::copy_n(mine.shape, mine.ndim, shape);
   shape[axis] = size;
@@ -203,12 +203,12 @@ Status WorkerLink::join(const dist_tensor& mine, int32_t axis, ValueRef* out) {
   call.in = &mine;
   call.out = &joined;
   call.n = 1;
-  return collective(carrier(), call);
+  return collective(leader(), call);
 }
 
 Status WorkerLink::broadcast(dist_tensor& tensor, const char* tag, uint64_t detail) {
   begin_turn();
-  Member member = carrier();
+  Member member = leader();
   member.tag = tag;
   Call call;
   call.collective = Collective::kBroadcast;
@@ -221,7 +221,7 @@ Status WorkerLink::broadcast(dist_tensor& tensor, const char* tag, uint64_t deta
 
 Status WorkerLink::largest(std::span<int64_t> words, const char* tag, uint64_t detail) {
   begin_turn();
-  Member member = carrier();
+  Member member = leader();
   member.tag = tag;
   const auto count = static_cast<int64_t>(words.size());
   const dist_tensor tensor{words.data(), DIST_I64, 1, &count, nullptr};

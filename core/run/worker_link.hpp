@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The connection of a strategy to the other workers. It has the transport and two rendezvous (WorkerMeeting):
-// one for all replicas, and one with a single leader ("carrier") of each worker, for operations in
+// one for all replicas, and one with a single leader of each worker, for operations in
 // cross-replica context.
 //
 // Invariant: both rendezvous count the same runs. These are the runs of the strategy and, between them, the
@@ -117,7 +117,7 @@ class WorkerLink final : public AcrossWorkers {
   // Asks worker 0 to announce `what`. Callable from any thread and from a signal handler.
   void ask_for(Announcement what) noexcept { asked_.fetch_or(what, std::memory_order_relaxed); }
   // On workers other than 0: whether worker 0 was lost without leaving in order.
-  bool leader_lost() const noexcept {
+  bool reporter_lost() const noexcept {
     return me() != 0 && replicas_share_.lost(0) && !replicas_share_.left(0);
   }
   // On worker 0: whether a worker is lost or a new one wants to join.
@@ -125,7 +125,7 @@ class WorkerLink final : public AcrossWorkers {
 
   // End the current run. Callable from any thread.
   void cancel(const char* reason) noexcept;
-  void condemn(const ErrorRecord& why) noexcept { carriers_group_.condemn(why); }
+  void condemn(const ErrorRecord& why) noexcept { leaders_group_.condemn(why); }
 
   // While it exists, the cross-replica operations of a turn use these communication options where they are
   // set, instead of the strategy's. The thread must have begun the turn. `link` may be NULL.
@@ -163,13 +163,13 @@ class WorkerLink final : public AcrossWorkers {
 
  private:
   // A group number that no group of replicas has.
-  static constexpr int32_t kCarriers = -1;
+  static constexpr int32_t kLeaders = -1;
 
   uint32_t to_announce() noexcept;
   void settle() noexcept;
   void begin_meetings() noexcept;
-  Member carrier() noexcept {
-    return {carriers_group_, 0, nullptr, limits_.timeout_ns, cache_bytes_, recorder_, nullptr, &carriers_};
+  Member leader() noexcept {
+    return {leaders_group_, 0, nullptr, limits_.timeout_ns, cache_bytes_, recorder_, nullptr, &leaders_};
   }
 
   Memory& memory_;
@@ -183,9 +183,9 @@ class WorkerLink final : public AcrossWorkers {
   Crossings crossings_;
   SharedTransport::Share replicas_share_;
   WorkerMeeting replicas_;
-  SharedTransport::Share carriers_share_;
-  Group carriers_group_;
-  WorkerMeeting carriers_;
+  SharedTransport::Share leaders_share_;
+  Group leaders_group_;
+  WorkerMeeting leaders_;
   std::pmr::vector<WorkerGroup*> groups_;
   bool open_ = false;  // a run is in progress
   std::atomic<uint32_t> asked_{0};

@@ -207,7 +207,7 @@ Status reform_due(Strategy& strategy, const char* call, bool* out) noexcept {
   uint32_t announced = 0;
   const Status heard = strategy.hear_leader(call, nullptr, &announced);
   if (!heard.ok() && heard.code() != DIST_UNAVAILABLE) return heard;
-  *out = !heard.ok() || (announced & WorkerLink::kReformDue) != 0 || strategy.workers()->leader_lost();
+  *out = !heard.ok() || (announced & WorkerLink::kReformDue) != 0 || strategy.workers()->reporter_lost();
   return kOk;
 }
 

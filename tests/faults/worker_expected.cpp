@@ -17,7 +17,7 @@ bool found_at_home(const WorkerCell& cell) { return cell.replicas > 1 && cell.lo
 // The worker is not there to be told, or only when all is over.
 bool gone(const WorkerCell& cell) { return cell.silent() || cell.fault == WorkerFault::kNeverStarted; }
 // Whether worker 0 can report for all.
-bool leader_reports(const WorkerCell& cell) {
+bool reporter_reports(const WorkerCell& cell) {
   return cell.guilty != 0 || (cell.disagrees() && !found_at_home(cell));
 }
 
@@ -100,7 +100,7 @@ std::string check_peer(const WorkerCell& cell, const std::string& who, dist_stat
   findings.some("hint", report.hint);
   findings.has("message", report.message, "worker " + std::to_string(named_by_peers(cell).worker));
   // Without worker 0 each says alone what it knows, of who has come, say.
-  if (leader_reports(cell)) {
+  if (reporter_reports(cell)) {
     findings.lacks("message", report.message, kAlone);
     if (common.empty()) common = report.message;
     findings.equal("message", report.message, common);

@@ -109,13 +109,13 @@ struct WorkerScene {
       while (w != cell.guilty && !over[w].load()) sched_yield();
     }
   }
-  // Until carriers that wait have looked at the clock some more.
+  // Until leaders that wait have looked at the clock some more.
   void await_looks() const {
     for (int w = 0; w < cell.workers; ++w) {
-      const int carrier = w * cell.replicas;
-      if (cell.is_guilty(carrier)) continue;
-      const int seen = looked[carrier].load();
-      while (looked[carrier].load() < seen + 10) sched_yield();
+      const int leader = w * cell.replicas;
+      if (cell.is_guilty(leader)) continue;
+      const int seen = looked[leader].load();
+      while (looked[leader].load() < seen + 10) sched_yield();
     }
   }
 };

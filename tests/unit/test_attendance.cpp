@@ -92,9 +92,9 @@ Attendance::Latest latest_of(Memory& memory, const Comings& comings, int me, int
 }
 
 // Somebody whose event it is.
-class Carrier {
+class Leader {
  public:
-  explicit Carrier(Memory& memory) : flight_(memory, ReplicaCount(1, GlobalReplica{2}, 5)) { open(); }
+  explicit Leader(Memory& memory) : flight_(memory, ReplicaCount(1, GlobalReplica{2}, 5)) { open(); }
   Recorder& recorder() noexcept { return flight_[LocalReplica{0}]; }
   void open() noexcept {
     recorder().begin(DIST_COLLECTIVE_BARRIER);
@@ -124,7 +124,7 @@ void check(Memory& memory, Recorder& recorder, const Comings& comings) {
 
 void layouts_agree_with_one_process(void**) {
   CountingMemory memory;
-  Carrier carrier(*memory);
+  Leader leader(*memory);
   std::mt19937_64 random(kSeed);
   std::printf("# seed %llu\n", static_cast<unsigned long long>(kSeed));
   for (int turn = 0; turn < 3000; ++turn) {
@@ -140,16 +140,16 @@ void layouts_agree_with_one_process(void**) {
                            times.begin() + static_cast<std::ptrdiff_t>(used + members));
       used += members;
     }
-    check(*memory, carrier.recorder(), comings);
+    check(*memory, leader.recorder(), comings);
   }
 }
 
 void who_is_late_by_more_than_a_message_takes_is_named_by_all(void**) {
   CountingMemory memory;
-  Carrier carrier(*memory);
+  Leader leader(*memory);
   const Comings comings = {{100, 120}, {110, 9000}, {130}};
   for (int me = 0; me < 3; ++me) {
-    const Attendance::Latest found = latest_of(*memory, comings, me, -70, 50, carrier.recorder());
+    const Attendance::Latest found = latest_of(*memory, comings, me, -70, 50, leader.recorder());
     assert_int_equal(found.worker, 1);
     assert_int_equal(found.name, 3);
     // With the message's time, where it is not taken from both.
@@ -159,10 +159,10 @@ void who_is_late_by_more_than_a_message_takes_is_named_by_all(void**) {
 
 void those_of_one_moment(void**) {
   CountingMemory memory;
-  Carrier carrier(*memory);
+  Leader leader(*memory);
   const Comings comings = {{7, 7}, {7}, {7, 7}};
   for (int me = 0; me < 3; ++me) {
-    const Attendance::Latest found = latest_of(*memory, comings, me, 0, 0, carrier.recorder());
+    const Attendance::Latest found = latest_of(*memory, comings, me, 0, 0, leader.recorder());
     assert_int_equal(found.worker, me);
     assert_int_equal(found.late_ns, 0);
   }
@@ -171,25 +171,25 @@ void those_of_one_moment(void**) {
 // While it waits the event says for whom, and then who was last.
 void the_event_says_for_whom_it_waits(void**) {
   CountingMemory memory;
-  Carrier carrier(*memory);
-  Recorder& recorder = carrier.recorder();
-  assert_int_equal(carrier.event().first, 0);
+  Leader leader(*memory);
+  Recorder& recorder = leader.recorder();
+  assert_int_equal(leader.event().first, 0);
   recorder.meet_workers();
   recorder.close(DIST_OK);
-  carrier.open();
+  leader.open();
   recorder.meet_workers();
   recorder.wait_for_workers(1, 3);
-  assert_int_equal(carrier.event().first, 1 | 1 << 8 | uint64_t{3} << 36);
+  assert_int_equal(leader.event().first, 1 | 1 << 8 | uint64_t{3} << 36);
   const Attendance::Latest found = latest_of(*memory, {{5}, {3}, {90}, {60}}, 0, 0, 0, recorder);
-  assert_int_equal(carrier.event().first, 1 | uint64_t{0xFFFFFFF} << 8);  // all have come
+  assert_int_equal(leader.event().first, 1 | uint64_t{0xFFFFFFF} << 8);  // all have come
   recorder.last_of_workers(found.worker, found.name, found.late_ns);
-  assert_int_equal(carrier.event().first, 2 | 2 << 8 | uint64_t{2} << 36);
-  assert_int_equal(carrier.event().second, 30);
+  assert_int_equal(leader.event().first, 2 | 2 << 8 | uint64_t{2} << 36);
+  assert_int_equal(leader.event().second, 30);
   recorder.close(DIST_OK);
-  assert_int_equal(carrier.event().second, 30);
+  assert_int_equal(leader.event().second, 30);
   // The next one is not of workers.
-  carrier.open();
-  assert_int_equal(carrier.event().first, 0);
+  leader.open();
+  assert_int_equal(leader.event().first, 0);
   recorder.close(DIST_OK);
 }
 

@@ -135,7 +135,7 @@ void who_dies_before_a_generation_is_formed_joins_it(void**) {
   constexpr int kTimes = 12;
   for (int time = 0; time < kTimes; ++time) {
     const GrpcWorkers workers(kWorkers, 4096);
-    Joiner leader(workers, 0);
+    Joiner worker_0(workers, 0);
     {
       Joiner dies(workers, 2);
       await([&] { return dies.ready.load(); });
@@ -145,7 +145,7 @@ void who_dies_before_a_generation_is_formed_joins_it(void**) {
     }
     Joiner again(workers, 2);
     Joiner other(workers, 1);
-    Joiner* const all[] = {&leader, &other, &again};
+    Joiner* const all[] = {&worker_0, &other, &again};
     for (Joiner* const each : all) each->join();
     for (const Joiner* const each : all) {
       if (each->result == DIST_OK) continue;

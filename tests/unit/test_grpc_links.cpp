@@ -422,7 +422,7 @@ void who_forms_waits_for_the_other_certificate(void**) {
   assert_int_equal(bind(listens, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   assert_int_equal(listen(listens, 8), 0);
   std::atomic<int> refused{0};
-  std::thread leader([&] {
+  std::thread worker_0([&] {
     constexpr unsigned char kUnknownAuthority[] = {0x15, 3, 3, 0, 2, 2, 48};  // an alert of TLS
     for (int fd; (fd = accept(listens, nullptr, nullptr)) >= 0; ++refused) {
       (void)!::send(fd, kAcceptedResponse, sizeof kAcceptedResponse - 1, MSG_NOSIGNAL);
@@ -460,7 +460,7 @@ void who_forms_waits_for_the_other_certificate(void**) {
   assert_int_equal(formed, DIST_CANCELLED);
   network = Ref<GrpcNetwork>();
   shutdown(listens, SHUT_RDWR);
-  leader.join();
+  worker_0.join();
   ::close(listens);
 }
 

@@ -287,7 +287,7 @@ void who_returns_early_is_named(void**) {
       assert_int_equal(each.status.code(), DIST_ABORTED);
       assert_int_equal(each.error.culprit.worker, early);
       assert_non_null(std::strstr(each.error.message, "returned early"));
-      // Without the leader everybody speaks for itself, and says so.
+      // Without the reporter everybody speaks for itself, and says so.
       if ((std::strstr(each.error.message, "which reports for all workers") != nullptr) != (early == 0))
         std::printf("# %s\n", each.error.message);
       assert_int_equal(

@@ -261,7 +261,7 @@ class Endpoint final : public Transport, public LinkOwner, public CarrierUser {
   Formed generation_;
   int64_t answered_ns_ = 0;      // when worker 0 last answered, whatever it answered
   int64_t nobody_since_ns_ = 0;  // since when nobody listens at worker 0's address; 0: somebody may
-  bool leader_broke_ = false;    // the link to worker 0 broke without notice
+  bool worker_0_broke_ = false;  // the link to worker 0 broke without notice
   bool turned_away_ = false;     // worker 0's latest answer was that this worker may ask again later
   bool met_ = false;             // worker 0 has admitted this worker
   uint64_t question_ = 0;        // the latest question to peers on whether they still know this worker

@@ -83,9 +83,9 @@ Parting Endpoint::knows() noexcept {
     if (peer.left_told && !peer.left_taken && peer.life == Life::kHere) known.gone.set(index(peer.number));
   }
   // This worker may be the one that was cut off or stood still. Worker 0 will tell, if it is alive.
-  const Peer& leader = peers_.front();
-  const bool broken = leader.life == Life::kHere && leader.control == nullptr;
-  if (!hub() && (leader.life == Life::kLost || broken)) known.gone.reset(0);
+  const Peer& worker_0 = peers_.front();
+  const bool broken = worker_0.life == Life::kHere && worker_0.control == nullptr;
+  if (!hub() && (worker_0.life == Life::kLost || broken)) known.gone.reset(0);
   return known;
 }
 
@@ -192,18 +192,18 @@ void Endpoint::stood_still(int64_t now) noexcept {
 
 dist_status Endpoint::look_for_leader(int64_t now, std::string* why) const noexcept {
   const std::scoped_lock lock(members_);
-  const Peer& leader = peers_.front();
-  const bool lost = leader.life == Life::kLost || leader.life == Life::kLeft || refused_;
-  const bool linked = leader.control != nullptr && leader.control->opened();
+  const Peer& worker_0 = peers_.front();
+  const bool lost = worker_0.life == Life::kLost || worker_0.life == Life::kLeft || refused_;
+  const bool linked = worker_0.control != nullptr && worker_0.control->opened();
   const bool silent = now - answered_ns_ >= config_.lease_ns;
   const bool nobody =
       nobody_since_ns_ != 0 && now - nobody_since_ns_ >= std::max(kLeastNobodyNs, config_.lease_ns / 2);
   if (!lost && (linked || (!silent && !nobody))) return DIST_OK;
-  const std::string known = known_of(leader);
-  *why = known.empty() ? leader.name + " does not answer" : known;
+  const std::string known = known_of(worker_0);
+  *why = known.empty() ? worker_0.name + " does not answer" : known;
   // Worker 0 may have died, or may have had no time for a message. The next attempt will show.
-  const bool again = given_up_ || (leader.life == Life::kLeft && leader.comes_back) ||
-                     (leader.life == Life::kLost && leader_broke_ && !refused_);
+  const bool again = given_up_ || (worker_0.life == Life::kLeft && worker_0.comes_back) ||
+                     (worker_0.life == Life::kLost && worker_0_broke_ && !refused_);
   if (again) return DIST_ABORTED;
   return refused_ ? DIST_PERMISSION_DENIED : DIST_UNAVAILABLE;
 }

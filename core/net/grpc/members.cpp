@@ -138,24 +138,25 @@ std::string Endpoint::took_control(const LinkRef& link, std::span<const grpc::Sl
 
 // Connects to worker 0, and retries until this endpoint is closed.
 void Endpoint::begin_control() noexcept {
-  Peer& leader = at(0);
+  Peer& worker_0 = at(0);
   {
     const std::scoped_lock lock(members_);
-    if (leader.control != nullptr || leader.life == Life::kLost || leader.life == Life::kLeft || refused_)
+    if (worker_0.control != nullptr || worker_0.life == Life::kLost || worker_0.life == Life::kLeft ||
+        refused_)
       return;
     control_retry_ns_ = 0;
     // An instance of worker 0 that has not admitted this worker may have ended since; the next one will do as
     // well.
-    leader.known = false;
+    worker_0.known = false;
   }
   std::string why;
-  const LinkRef link = make_client(leader, Purpose::kControl, &why);
+  const LinkRef link = make_client(worker_0, Purpose::kControl, &why);
   {
     const std::scoped_lock lock(members_);
-    leader.control = link;
+    worker_0.control = link;
     if (link == nullptr) control_retry_ns_ = steady_now_ns() + kRetryNs;
   }
-  if (link == nullptr) return why.empty() ? wake() : cannot_reach(leader, why, false);
+  if (link == nullptr) return why.empty() ? wake() : cannot_reach(worker_0, why, false);
   static_cast<ClientLink&>(*link).start();
 }
 
@@ -440,7 +441,7 @@ void Endpoint::over_control(Peer& peer, const LinkRef& link, const std::string& 
                         !why.empty() && link->stage == Link::Stage::kAdmission);
   if (peer.number == 0 && why.empty()) {
     const std::scoped_lock lock(members_);
-    leader_broke_ = true;
+    worker_0_broke_ = true;
   }
   if (why.empty()) return link_broke(peer, " was killed or its connection broke", false);
   declare_lost(peer, " violated the protocol: " + why, false);
