@@ -160,7 +160,7 @@ Status Channel::issue(const Member& member, Call& call, WorkList& list, Cancel* 
   mine.signature = signature;
   mine.call = &work->call();
   mine.work = work.get();
-  mine.call->offer_in(mine.offer);
+  mine.call->describe_in(mine.descriptor);
   // relaxed: the thread that completes the pack releases it, and the pack opens only after this member's
   // arrive().
   chunk->place(number).copied.fetch_add(copies.hand_over(), std::memory_order_relaxed);
@@ -219,7 +219,7 @@ void Channel::open(Chunk& chunk, int rank, uint32_t number) noexcept {
   }
   const Places::Brought& mine = chunk.brought(rank, number);
   const Call& call = *mine.call;
-  here.exchange.emplace(call, size_, chunk.offers(number), home_.cache_bytes);
+  here.exchange.emplace(call, size_, chunk.descriptors(number), home_.cache_bytes);
   for (int r = 0; r < size_; ++r) {
     ErrorRecord why;
     if (!here.exchange->refuses(group_, r, &why)) continue;

@@ -35,7 +35,7 @@ void CrossingLine::begin(Slot& slot, Places::Chunk& chunk, uint32_t number) noex
   slot.landed = false;
   for (int p = 0; p < group().size(); ++p) {
     const Places::Brought& brought = chunk.brought(p, number);
-    slot.crossing->side(p) = {brought.call, &brought.offer};
+    slot.crossing->side(p) = {brought.call, &brought.descriptor};
   }
   slot.crossing->begin(number - first_, chunk.brought(0, number).signature);
 }

@@ -27,7 +27,7 @@ Places::~Places() {
 
 std::size_t Places::block_bytes() const noexcept {
   return sizeof(Chunk) + alignof(Place) + kPlaces * sizeof(Place) +
-         kPlaces * members_ * (sizeof(Brought) + sizeof(Offer*));
+         kPlaces * members_ * (sizeof(Brought) + sizeof(CallDescriptor*));
 }
 
 // The caller has accounted for the memory.
@@ -40,11 +40,11 @@ Places::Chunk* Places::make_chunk() {
   chunk->members_ = members_;
   chunk->places_ = reinterpret_cast<Place*>(block + head);
   chunk->brought_ = reinterpret_cast<Brought*>(chunk->places_ + kPlaces);
-  chunk->offers_ = reinterpret_cast<const Offer**>(chunk->brought_ + entries);
+  chunk->descriptors_ = reinterpret_cast<const CallDescriptor**>(chunk->brought_ + entries);
   for (uint32_t i = 0; i < kPlaces; ++i) new (&chunk->places_[i]) Place(owner_);
   for (std::size_t i = 0; i < entries; ++i) {
     new (&chunk->brought_[i]) Brought();
-    chunk->offers_[i] = &chunk->brought_[i].offer;
+    chunk->descriptors_[i] = &chunk->brought_[i].descriptor;
   }
   ++chunks_;
   return chunk;

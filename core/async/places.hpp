@@ -23,7 +23,7 @@
 #include "core/base/memory.hpp"
 #include "core/collective/call.hpp"
 #include "core/collective/exchange.hpp"
-#include "core/comm/offer.hpp"
+#include "core/comm/call_descriptor.hpp"
 #include "core/comm/signature.hpp"
 
 namespace dist {
@@ -45,7 +45,7 @@ class Places {
     // The signature's digest, for peers that cannot tell to which number it belongs when they read it.
     std::atomic<uint64_t> digest{0};
     Signature signature;
-    Offer offer{};
+    CallDescriptor descriptor{};
     const Call* call = nullptr;  // in the member's handle
     Work* work = nullptr;        // that handle; used only by the member itself
   };
@@ -71,9 +71,9 @@ class Places {
     Brought& brought(int rank, uint32_t number) noexcept {
       return brought_[static_cast<std::size_t>(number % kPlaces) * members_ + static_cast<std::size_t>(rank)];
     }
-    // The offers of all members for a collective, by rank.
-    const Offer* const* offers(uint32_t number) const noexcept {
-      return offers_ + static_cast<std::size_t>(number % kPlaces) * members_;
+    // The descriptors of all members for a collective, by rank.
+    const CallDescriptor* const* descriptors(uint32_t number) const noexcept {
+      return descriptors_ + static_cast<std::size_t>(number % kPlaces) * members_;
     }
 
    private:
@@ -84,7 +84,7 @@ class Places {
     std::size_t members_ = 0;
     Place* places_ = nullptr;  // this and the following arrays are in the chunk's own memory
     Brought* brought_ = nullptr;
-    const Offer** offers_ = nullptr;
+    const CallDescriptor** descriptors_ = nullptr;
   };
 
   // Throws std::bad_alloc.
@@ -96,7 +96,7 @@ class Places {
   // The size accounted for one collective: its place, and what all members bring, with their handles.
   static constexpr std::size_t bytes_of_one(int members) noexcept {
     return sizeof(Place) +
-           static_cast<std::size_t>(members) * (sizeof(Brought) + sizeof(Offer*) + kHandleBytes);
+           static_cast<std::size_t>(members) * (sizeof(Brought) + sizeof(CallDescriptor*) + kHandleBytes);
   }
 
   // Called with no member inside and nothing under way. Numbers up to `latest`, a multiple of kPlaces, count

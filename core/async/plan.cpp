@@ -49,7 +49,7 @@ void keep_pack(PlanSide& side, const Call& call, std::size_t first, std::size_t 
   if (call.out != nullptr) pack.out = call.out + first;
   side.calls.emplace_back(side.memory());
   side.calls.back().keep(pack, members);
-  side.calls.back().call().offer_in(side.offers.emplace_back());
+  side.calls.back().call().describe_in(side.descriptors.emplace_back());
 }
 
 // Agrees with the other workers on the streams of the plan's parts. Rank 0 holds the plan.
@@ -75,11 +75,11 @@ Status make_crossings(Memory& memory, const Member& member, const Signature& sig
 }  // namespace
 
 Plan::Plan(Memory& memory, std::size_t num, Group& members, Arena* arena)
-    : Counted(memory), group(members), helpers(arena), sides(&memory), offers(&memory), num_parts(num) {
+    : Counted(memory), group(members), helpers(arena), sides(&memory), descriptors(&memory), num_parts(num) {
   const auto size = static_cast<std::size_t>(group.size());
   group.watch_departures();
   sides.resize(size);
-  offers.resize(num * size);
+  descriptors.resize(num * size);
   parts = static_cast<Part*>(memory.allocate(num * sizeof(Part), alignof(Part)));
   for (std::size_t k = 0; k < num; ++k) new (&parts[k]) Part();
 }
@@ -136,7 +136,7 @@ void PlanCrossing::begin(uint32_t round) noexcept {
     under_way_.store(true, std::memory_order_release);
     for (int p = 0; p < group().size(); ++p) {
       const PlanSide& side = *plan_.sides[static_cast<std::size_t>(p)];
-      crossing_.side(p) = {&side.calls[part_].call(), &side.offers[part_]};
+      crossing_.side(p) = {&side.calls[part_].call(), &side.descriptors[part_]};
     }
     crossing_.begin(round, plan_.signature);
   });
@@ -246,9 +246,9 @@ Status PlannedWork::put_together(const Member& member, Plan& plan) noexcept {
   Group& group = member.group;
   const auto size = static_cast<std::size_t>(group.size());
   for (std::size_t k = 0; k < plan.num_parts; ++k) {
-    for (std::size_t r = 0; r < size; ++r) plan.offers[k * size + r] = &plan.sides[r]->offers[k];
+    for (std::size_t r = 0; r < size; ++r) plan.descriptors[k * size + r] = &plan.sides[r]->descriptors[k];
     const Call& call = plan.sides[0]->calls[k].call();
-    plan.parts[k].exchange.emplace(call, group.size(), &plan.offers[k * size], member.cache_bytes);
+    plan.parts[k].exchange.emplace(call, group.size(), &plan.descriptors[k * size], member.cache_bytes);
     const int rank = plan.parts[k].exchange->first_refusing(group);
     if (rank < 0) continue;
     ErrorRecord why;

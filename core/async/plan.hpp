@@ -39,12 +39,12 @@ struct Plan;
 
 // One member's side of a plan.
 struct PlanSide final : Counted {
-  PlanSide(Memory& memory, std::size_t packs) : Counted(memory), calls(&memory), offers(&memory) {
+  PlanSide(Memory& memory, std::size_t packs) : Counted(memory), calls(&memory), descriptors(&memory) {
     calls.reserve(packs);
-    offers.reserve(packs);
+    descriptors.reserve(packs);
   }
   std::pmr::vector<KeptCall> calls;  // by pack
-  std::pmr::vector<Offer> offers;
+  std::pmr::vector<CallDescriptor> descriptors;
   Plan* plan = nullptr;                            // of rank 0's side: set while the plan is being created
   alignas(kApart) std::atomic<uint32_t> round{0};  // the latest round for which all tensors are ready
 };
@@ -100,8 +100,8 @@ struct Plan final : Counted {
 
   Group& group;
   Arena* const helpers;
-  std::pmr::vector<Ref<PlanSide>> sides;  // by rank
-  std::pmr::vector<const Offer*> offers;  // by part, then by rank
+  std::pmr::vector<Ref<PlanSide>> sides;                // by rank
+  std::pmr::vector<const CallDescriptor*> descriptors;  // by part, then by rank
   Part* parts = nullptr;
   const std::size_t num_parts;
   Signature signature;

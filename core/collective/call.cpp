@@ -443,23 +443,23 @@ void Call::fold_in(void* acc, const void* contribution, int64_t count, dist_dtyp
   if (group != nullptr) group->condemn(last_error());
 }
 
-void Call::offer_in(Offer& offer) const noexcept {
+void Call::describe_in(CallDescriptor& descriptor) const noexcept {
   const bool parts = n != 0 && (joins() || cuts());
   const int32_t along = parts ? axis_of(0) : 0;
   const int64_t in_size = parts && in != nullptr ? in[0].shape[along] : 0;
   const int64_t out_size = parts && out != nullptr ? out[0].shape[along] : 0;
-  offer.set_tail({in, out, states, weights, offsets, lists()});
-  offer.set_head({n == 0 || in == nullptr ? nullptr : static_cast<const std::byte*>(in[0].data),
-                  n == 0 || out == nullptr ? nullptr : static_cast<std::byte*>(out[0].data), strided},
-                 joins() ? in_size : out_size, joins() ? out_size : in_size);
-  if (traits().pairs()) offer.set_pair(destination, source);
+  descriptor.set_tail({in, out, states, weights, offsets, lists()});
+  descriptor.set_head({n == 0 || in == nullptr ? nullptr : static_cast<const std::byte*>(in[0].data),
+                       n == 0 || out == nullptr ? nullptr : static_cast<std::byte*>(out[0].data), strided},
+                      joins() ? in_size : out_size, joins() ? out_size : in_size);
+  if (traits().pairs()) descriptor.set_pair(destination, source);
 }
 
-void offer_one_in(Offer& offer, const dist_tensor& in, const dist_tensor& out) noexcept {
-  offer.set_tail({&in, &out, nullptr, nullptr, nullptr, 1});
-  offer.in_data = static_cast<const std::byte*>(in.data);
-  offer.out_data = static_cast<std::byte*>(out.data);
-  offer.strided = false;
+void describe_one_in(CallDescriptor& descriptor, const dist_tensor& in, const dist_tensor& out) noexcept {
+  descriptor.set_tail({&in, &out, nullptr, nullptr, nullptr, 1});
+  descriptor.in_data = static_cast<const std::byte*>(in.data);
+  descriptor.out_data = static_cast<std::byte*>(out.data);
+  descriptor.strided = false;
 }
 
 void Call::offset_splits(int64_t* room, int size) noexcept {

@@ -9,8 +9,8 @@
 #include "core/base/collective_traits.hpp"
 #include "core/base/status.hpp"
 #include "core/base/tensor.hpp"
+#include "core/comm/call_descriptor.hpp"
 #include "core/comm/group.hpp"
-#include "core/comm/offer.hpp"
 #include "core/comm/signature.hpp"
 #include "core/kernel/tree.hpp"
 #include "dist/types.h"
@@ -98,9 +98,9 @@ struct Call {
   // Validates everything that this member can see, as rank `me` of a group of `size`, and fills in the
   // signature.
   Status check(int me, int size, Signature& signature) noexcept;
-  // Call this before offer_in() if the call has splits. `room` has space for size + 1 offsets.
+  // Call this before describe_in() if the call has splits. `room` has space for size + 1 offsets.
   void offset_splits(int64_t* room, int size) noexcept;
-  void offer_in(Offer& offer) const noexcept;
+  void describe_in(CallDescriptor& descriptor) const noexcept;
   // acc[i] = op(acc[i], in[i]) with the host's operator. If it throws, the group fails.
   void fold_in(void* acc, const void* in, int64_t count, dist_dtype dtype) const noexcept;
 
@@ -119,8 +119,8 @@ struct Call {
   void state_tensors(Signature& signature, uint64_t digest, int64_t elements) const noexcept;
 };
 
-// Writes what offer_in() writes for an all_reduce of one dense tensor, as far as peers read it.
-void offer_one_in(Offer& offer, const dist_tensor& in, const dist_tensor& out) noexcept;
+// Writes what describe_in() writes for an all_reduce of one dense tensor, as far as peers read it.
+void describe_one_in(CallDescriptor& descriptor, const dist_tensor& in, const dist_tensor& out) noexcept;
 
 // Writes the report on an input and an output of two members that overlap.
 void overlap_report(const MemberNames& group, int rank, int peer, std::size_t t, bool shares,

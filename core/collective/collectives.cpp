@@ -156,9 +156,9 @@ Route route_of_met(const Group& group, const Exchange& exchange) noexcept {
 Status work_together(const Member& member, const Call& call) noexcept {
   Group& group = member.group;
   if (group.enter(member.me)) {
-    auto* const offers = DIST_ON_STACK(const Offer*, group.size());
-    collect_offers(member, offers);
-    const Exchange exchange(call, group.size(), offers, member.cache_bytes);
+    auto* const descriptors = DIST_ON_STACK(const CallDescriptor*, group.size());
+    collect_descriptors(member, descriptors);
+    const Exchange exchange(call, group.size(), descriptors, member.cache_bytes);
     if (!exchange.folds_dense() && exchange.refuses(group, member.me, nullptr))
       return refuse(member, call, exchange);
     if (!do_share(member, exchange, route_of_met(group, exchange)))
@@ -181,7 +181,7 @@ Status work_in_parts(const Member& member, const Call& call, Published&& publish
   Group& group = member.group;
   group.arm_tickets(member.me);
   if (call.bytes > EagerPayload::kBytes) {
-    call.offer_in(group.outgoing(member.me).offer);
+    call.describe_in(group.outgoing(member.me).descriptor);
     group.outgoing(member.me).travels = Slot::kStays;
     DIST_TRY(group.arrive(member.me, member.timeout_ns, published));
     if (member.recorder != nullptr) member.recorder->arrived();
@@ -208,12 +208,12 @@ Status work_in_parts(const Member& member, const Call& call, Published&& publish
 Status work_oversubscribed(const Member& member, const Call& call) noexcept {
   Group& group = member.group;
   group.arm_tickets(member.me);
-  call.offer_in(group.outgoing(member.me).offer);
+  call.describe_in(group.outgoing(member.me).descriptor);
   const auto work = [&](bool* out_shares) -> const ErrorRecord* {
     if (member.recorder != nullptr) member.recorder->arrived();
-    auto* const offers = DIST_ON_STACK(const Offer*, group.size());
-    collect_offers(member, offers);
-    const Exchange exchange(call, group.size(), offers, member.cache_bytes);
+    auto* const descriptors = DIST_ON_STACK(const CallDescriptor*, group.size());
+    collect_descriptors(member, descriptors);
+    const Exchange exchange(call, group.size(), descriptors, member.cache_bytes);
     const auto refusal = [&]() -> const ErrorRecord* {
       const int rank = exchange.first_refusing(group);
       if (rank < 0) return nullptr;
@@ -241,9 +241,9 @@ Status work_oversubscribed(const Member& member, const Call& call) noexcept {
   if (!shares) return kOk;
   if (member.recorder != nullptr) member.recorder->arrived();
   if (group.enter(member.me)) {
-    auto* const offers = DIST_ON_STACK(const Offer*, group.size());
-    collect_offers(member, offers);
-    const Exchange exchange(call, group.size(), offers, member.cache_bytes);
+    auto* const descriptors = DIST_ON_STACK(const CallDescriptor*, group.size());
+    collect_descriptors(member, descriptors);
+    const Exchange exchange(call, group.size(), descriptors, member.cache_bytes);
     if (!do_share(member, exchange, Route::kBlocks)) return finish_overlapping(member, call, exchange);
   }
   return group.finish(member.me);
@@ -312,7 +312,7 @@ Status reduce_one_in_parts(const Member& member, dist_reduce_op op, const OneTen
                            const dist_tensor& in, const dist_tensor& out, LateRecord& record) noexcept {
   Group& group = member.group;
   Slot& slot = group.outgoing(member.me);
-  offer_one_in(slot.offer, in, out);
+  describe_one_in(slot.descriptor, in, out);
   slot.travels = Slot::kStays;
   DIST_TRY(group.arrive(
       member.me, member.timeout_ns, [&] { record.came(); }, [](int) {}, [&] { record.waits(); }));

@@ -23,20 +23,20 @@ bool is_dense(const dist_tensor& tensor) noexcept {
 
 }  // namespace
 
-Exchange::Exchange(const Call& call, int size, const Offer* const* offers, std::size_t cache_bytes,
-                   TaskList::Ranks local) noexcept
-    : call_(call), offers_(offers), size_(size), tasks_(call, size, offers, local) {
+Exchange::Exchange(const Call& call, int size, const CallDescriptor* const* descriptors,
+                   std::size_t cache_bytes, TaskList::Ranks local) noexcept
+    : call_(call), descriptors_(descriptors), size_(size), tasks_(call, size, descriptors, local) {
   const auto members = static_cast<std::size_t>(size);
   // Either all members specify their number of contributions, or none does; likewise for weights.
   if (call.plain()) {
     sources_ = members;
   } else {
     for (std::size_t p = 0; p < members; ++p) {
-      sources_ += offers[p]->contributions;
-      weighted_ = weighted_ || offers[p]->weights != nullptr;
+      sources_ += descriptors[p]->contributions;
+      weighted_ = weighted_ || descriptors[p]->weights != nullptr;
     }
   }
-  for (std::size_t p = 0; p < members; ++p) strided_ = strided_ || offers[p]->strided;
+  for (std::size_t p = 0; p < members; ++p) strided_ = strided_ || descriptors[p]->strided;
   if (call.element_bytes != 0)
     block_units_ = std::max<std::size_t>(1, kBlockUnits * kUnitBytes / tasks_.unit_bytes());
   // Large results that are not in place would evict everything else from the cache. stream_bytes() has an upper limit
@@ -56,15 +56,16 @@ void Exchange::collect(Job& job) const noexcept {
   const std::size_t t = job.t;
   const bool plain = call_.n == 1 && !strided_;
   for (int p = job.sources.begin; p < job.sources.end; ++p) {
-    const Offer& offer = *offers_[p];
-    if (plain && (call_.plain() || offer.contributions == 1)) {
-      job.add_source(offer.in_data);
+    const CallDescriptor& descriptor = *descriptors_[p];
+    if (plain && (call_.plain() || descriptor.contributions == 1)) {
+      job.add_source(descriptor.in_data);
     } else {
-      for (std::size_t j = 0; j < offer.contributions; ++j) job.add_source(offer.in[j * call_.n + t].data);
+      for (std::size_t j = 0; j < descriptor.contributions; ++j)
+        job.add_source(descriptor.in[j * call_.n + t].data);
     }
   }
   for (int r = job.destinations.begin; r < job.destinations.end; ++r) {
-    job.add_destination(plain ? offers_[r]->out_data : offers_[r]->out[t].data);
+    job.add_destination(plain ? descriptors_[r]->out_data : descriptors_[r]->out[t].data);
   }
   const bool shared = !call_.traits().prefixes &&
                       std::all_of(job.dst, job.dst + job.num_dst, [&](auto* d) { return d == job.dst[0]; });
@@ -76,8 +77,8 @@ template <class Use>
 void Exchange::for_sources(const Job& job, Use&& use) const noexcept {
   std::size_t s = 0;
   for (int p = job.sources.begin; p < job.sources.end; ++p) {
-    for (std::size_t j = 0; j < offers_[p]->contributions; ++j) {
-      use(s++, offers_[p]->in[j * call_.n + job.t]);
+    for (std::size_t j = 0; j < descriptors_[p]->contributions; ++j) {
+      use(s++, descriptors_[p]->in[j * call_.n + job.t]);
     }
   }
 }
@@ -85,7 +86,7 @@ template <class Use>
 void Exchange::for_destinations(const Job& job, Use&& use) const noexcept {
   const int first = job.destinations.begin;
   for (std::size_t d = 0; d < job.num_dst; ++d) {
-    use(d, offers_[first + static_cast<int>(d)]->out[job.t]);
+    use(d, descriptors_[first + static_cast<int>(d)]->out[job.t]);
   }
 }
 
@@ -165,7 +166,7 @@ void Exchange::run_swap_row(const TaskList::Cursor& at, std::size_t begin, std::
   int64_t each = 0;
   std::size_t from = 0;
   for (int p = 0; p < size_ && from < end; ++p) {
-    const int64_t* const offsets = offers_[p]->offsets;
+    const int64_t* const offsets = descriptors_[p]->offsets;
     if (offsets == nullptr && tasks_.part(p, t) != whole) {
       whole = tasks_.part(p, t);
       each = whole / size_;

@@ -21,7 +21,7 @@
 #include "core/collective/partition.hpp"
 #include "core/collective/scratch.hpp"
 #include "core/collective/task_list.hpp"
-#include "core/comm/offer.hpp"
+#include "core/comm/call_descriptor.hpp"
 #include "core/kernel/reduce.hpp"
 
 namespace dist {
@@ -31,14 +31,15 @@ class Exchange {
   // Members check between blocks whether the group is aborted.
   static constexpr std::size_t kBlockUnits = (std::size_t{64} << 10) / kUnitBytes;
 
-  // `offers[p]` belongs to rank p. `call` and `offers` must outlive the exchange. `cache_bytes` is the size of the
+  // `descriptors[p]` belongs to rank p. `call` and `descriptors` must outlive the exchange. `cache_bytes` is the size of the
   // last-level cache.
-  Exchange(const Call& call, int size, const Offer* const* offers, std::size_t cache_bytes) noexcept
-      : Exchange(call, size, offers, cache_bytes, {0, size}) {}
+  Exchange(const Call& call, int size, const CallDescriptor* const* descriptors,
+           std::size_t cache_bytes) noexcept
+      : Exchange(call, size, descriptors, cache_bytes, {0, size}) {}
   // For members in several processes. `local` are the members of this process, whose outputs the exchange
-  // writes. The other members' offers contain sizes, and inputs in staging memory; their outputs are not
+  // writes. The other members' descriptors contain sizes, and inputs in staging memory; their outputs are not
   // used.
-  Exchange(const Call& call, int size, const Offer* const* offers, std::size_t cache_bytes,
+  Exchange(const Call& call, int size, const CallDescriptor* const* descriptors, std::size_t cache_bytes,
            TaskList::Ranks local) noexcept;
 
   const TaskList& tasks() const noexcept { return tasks_; }
@@ -144,10 +145,12 @@ class Exchange {
   void run_swap_row(const TaskList::Cursor& at, std::size_t begin, std::size_t end) const noexcept;
   bool joins_once() const noexcept;
   const std::byte* in_of(int rank, std::size_t t) const noexcept {
-    return call_.n == 1 ? offers_[rank]->in_data : static_cast<const std::byte*>(offers_[rank]->in[t].data);
+    return call_.n == 1 ? descriptors_[rank]->in_data
+                        : static_cast<const std::byte*>(descriptors_[rank]->in[t].data);
   }
   std::byte* out_of(int rank, std::size_t t) const noexcept {
-    return call_.n == 1 ? offers_[rank]->out_data : static_cast<std::byte*>(offers_[rank]->out[t].data);
+    return call_.n == 1 ? descriptors_[rank]->out_data
+                        : static_cast<std::byte*>(descriptors_[rank]->out[t].data);
   }
   void run_region(const Place& place, std::size_t first, std::size_t count) const noexcept;
   void collect(Job& job) const noexcept;
@@ -194,7 +197,7 @@ class Exchange {
   bool may_overlap(int rank, std::size_t t, int64_t before, const Outputs& outputs) const noexcept;
 
   const Call& call_;
-  const Offer* const* offers_;
+  const CallDescriptor* const* descriptors_;
   const int size_;
   const TaskList tasks_;
   std::size_t block_units_ = kBlockUnits;
@@ -231,8 +234,8 @@ bool Exchange::fold_dense(Range range, TaskList::Cursor& cursor, bool checks, Go
                  .src = DIST_ON_STACK(const std::byte*, size_),
                  .dst = DIST_ON_STACK(std::byte*, size_)};
   for (int p = 0; p < size_; ++p) {
-    fold.in[p] = offers_[p]->in;
-    fold.out[p] = offers_[p]->out;
+    fold.in[p] = descriptors_[p]->in;
+    fold.out[p] = descriptors_[p]->out;
   }
   if (range.begin < cursor.unit) cursor = TaskList::Cursor{};
   bool apart = true;

@@ -18,8 +18,8 @@ void Exchange::reduce(std::size_t t, std::size_t first, std::size_t count, std::
   std::size_t num_src = 0;
   const std::size_t from = first * dtype_size(tasks_.dtype_of(t));
   for (int p = 0; p < size_; ++p) {
-    for (std::size_t j = 0; j < offers_[p]->contributions; ++j) {
-      src[num_src++] = static_cast<const std::byte*>(offers_[p]->in[j * call_.n + t].data) + from;
+    for (std::size_t j = 0; j < descriptors_[p]->contributions; ++j) {
+      src[num_src++] = static_cast<const std::byte*>(descriptors_[p]->in[j * call_.n + t].data) + from;
     }
   }
   fold({tasks_.dtype_of(t), src, num_src, collect_weights(scratch), &to, 1, count});
@@ -50,8 +50,8 @@ const double* Exchange::collect_weights(Scratch& scratch) const noexcept {
   auto* const weights = scratch.take<double>(sources_);
   double* next = weights;
   for (int p = 0; p < size_; ++p) {
-    for (std::size_t j = 0; j < offers_[p]->contributions; ++j) {
-      *next++ = offers_[p]->weights != nullptr ? offers_[p]->weights[j] : 1;
+    for (std::size_t j = 0; j < descriptors_[p]->contributions; ++j) {
+      *next++ = descriptors_[p]->weights != nullptr ? descriptors_[p]->weights[j] : 1;
     }
   }
   return weights;

@@ -89,16 +89,17 @@ bool Exchange::pairs_differ(const MemberNames& group, ErrorRecord* out_why) cons
                   "one that the other does not name", "destination[p] is r exactly where source[r] is p"};
   };
   for (int r = 0; r < size_; ++r) {
-    const int to = offers_[r]->destination;
-    const int from = offers_[r]->source;
-    if (to >= 0 && offers_[to]->source != r) {
+    const int to = descriptors_[r]->destination;
+    const int from = descriptors_[r]->source;
+    if (to >= 0 && descriptors_[to]->source != r) {
       return refuse(out_why, fields(r), "%s %d gives its tensors to rank %d (%s %d), whose source is %d",
-                    word, group.name(r).number(), to, word, group.name(to).number(), offers_[to]->source);
+                    word, group.name(r).number(), to, word, group.name(to).number(),
+                    descriptors_[to]->source);
     }
-    if (from >= 0 && offers_[from]->destination != r) {
+    if (from >= 0 && descriptors_[from]->destination != r) {
       return refuse(
           out_why, fields(r), "%s %d expects the tensors of rank %d (%s %d), whose destination is %d", word,
-          group.name(r).number(), from, word, group.name(from).number(), offers_[from]->destination);
+          group.name(r).number(), from, word, group.name(from).number(), descriptors_[from]->destination);
     }
   }
   return false;
@@ -154,8 +155,8 @@ bool Exchange::size_differs(const MemberNames& group, std::size_t t, int rank, i
 // Whether a member's own part lies inside the whole tensor, but not at its own place, after `before` elements
 // of lower ranks.
 bool Exchange::misplaced(int rank, std::size_t t, int64_t before) const noexcept {
-  const dist_tensor& in = offers_[rank]->in[t];
-  const dist_tensor& out = offers_[rank]->out[t];
+  const dist_tensor& in = descriptors_[rank]->in[t];
+  const dist_tensor& out = descriptors_[rank]->out[t];
   if (!Extent(in, strided_).meets(Extent(out, strided_))) return false;
   const int32_t axis = call_.axis_of(t);
   // If a whole is cut along an inner dimension, a dense tensor inside it can be a part only if it is all of
@@ -170,7 +171,7 @@ bool Exchange::misplaced(int rank, std::size_t t, int64_t before) const noexcept
 
 // The buffers of a member that brings one dense tensor, from its slot.
 Exchange::Buffers Exchange::buffers_of(int rank) const noexcept {
-  const Offer& offer = *offers_[rank];
+  const CallDescriptor& descriptor = *descriptors_[rank];
   const dist_dtype dtype = tasks_.dtype_of(0);
   std::size_t in_elements = tasks_.elements(0);
   std::size_t out_elements = in_elements;
@@ -181,8 +182,9 @@ Exchange::Buffers Exchange::buffers_of(int rank) const noexcept {
     in_elements = call_.joins() ? part : whole;
     out_elements = call_.joins() ? whole : part;
   }
-  return {offer.in_data, offer.in_data == nullptr ? 0 : in_elements * dtype_size(dtype), offer.out_data,
-          offer.out_data == nullptr ? 0 : out_elements * dtype_size(call_.out_dtype(dtype))};
+  return {descriptor.in_data, descriptor.in_data == nullptr ? 0 : in_elements * dtype_size(dtype),
+          descriptor.out_data,
+          descriptor.out_data == nullptr ? 0 : out_elements * dtype_size(call_.out_dtype(dtype))};
 }
 
 // Whether the slots are enough to show that no buffers overlap. This is only possible if members bring one
@@ -195,12 +197,13 @@ bool Exchange::surely_apart(int member) const noexcept {
   const bool alike = whole && !call_.traits().prefixes;
   const TaskList::Ranks local = tasks_.local();
   bool one_for_all = alike && local.end - local.begin > 1;
-  for (int p = local.begin; p < local.end && one_for_all; ++p) one_for_all = offers_[p]->out_data == ours.out;
+  for (int p = local.begin; p < local.end && one_for_all; ++p)
+    one_for_all = descriptors_[p]->out_data == ours.out;
   if (!whole && overlap(ours.in, ours.in_bytes, ours.out, ours.out_bytes)) return false;
   for (int p = local.begin; p < local.end; ++p) {
     if (p == member) continue;
     const Buffers theirs =
-        whole ? Buffers{offers_[p]->in_data, ours.in_bytes, offers_[p]->out_data, ours.out_bytes}
+        whole ? Buffers{descriptors_[p]->in_data, ours.in_bytes, descriptors_[p]->out_data, ours.out_bytes}
               : buffers_of(p);
     if (theirs.out != nullptr && !one_for_all &&
         overlap(theirs.out, theirs.out_bytes, ours.out, ours.out_bytes))
@@ -215,7 +218,7 @@ bool Exchange::surely_apart(int member) const noexcept {
 // Whether an output of one member overlaps a buffer of a local peer in a way that would produce a wrong
 // result.
 bool Exchange::overlaps(const MemberNames& group, int member, ErrorRecord* out_why) const noexcept {
-  const Offer& own = *offers_[member];
+  const CallDescriptor& own = *descriptors_[member];
   if (own.out == nullptr) return false;
   const bool shares = call_.traits().alike();
   const bool whole = call_.traits().whole();
@@ -224,7 +227,7 @@ bool Exchange::overlaps(const MemberNames& group, int member, ErrorRecord* out_w
     const Extent ours(own.out[t], strided_);
     bool one_for_all = shares && local.end - local.begin > 1;
     for (int p = local.begin; p < local.end && one_for_all; ++p) {
-      one_for_all = offers_[p]->out != nullptr && offers_[p]->out[t].data == own.out[t].data;
+      one_for_all = descriptors_[p]->out != nullptr && descriptors_[p]->out[t].data == own.out[t].data;
     }
     int64_t before = 0;
     for (int p = 0; p < member && (call_.joins() || call_.cuts()); ++p) before += tasks_.part(p, t);
@@ -240,7 +243,7 @@ bool Exchange::overlaps(const MemberNames& group, int member, ErrorRecord* out_w
       const int64_t begin = before;
       if (call_.joins()) before += tasks_.part(p, t);
       if (p < local.begin || p == member) continue;
-      const Offer& peer = *offers_[p];
+      const CallDescriptor& peer = *descriptors_[p];
       bool trips = false;
       if (peer.out != nullptr && !one_for_all) trips = ours.meets(Extent(peer.out[t], strided_));
       for (std::size_t j = 0; peer.in != nullptr && j < peer.contributions && !trips; ++j) {

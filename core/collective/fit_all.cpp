@@ -69,8 +69,8 @@ int Exchange::first_refusing(const MemberNames& group) const noexcept {
 }
 
 bool Exchange::all_swaps_add_up() const noexcept {
-  const bool even =
-      std::all_of(offers_, offers_ + size_, [](const Offer* o) { return o->offsets == nullptr; });
+  const bool even = std::all_of(descriptors_, descriptors_ + size_,
+                                [](const CallDescriptor* o) { return o->offsets == nullptr; });
   for (std::size_t t = 0; t < call_.n; ++t) {
     // If all members cut equal parts, all have the same size.
     int64_t size = swapped_size(0, t);
@@ -91,8 +91,8 @@ bool Exchange::all_apart(std::size_t t) const noexcept {
     if (call_.n == 1 && call_.plain()) {
       const Buffers own = buffers_of(p);
       outputs.add({own.out, own.out_bytes}, p);
-    } else if (offers_[p]->out != nullptr) {
-      outputs.add(Extent(offers_[p]->out[t], false), p);
+    } else if (descriptors_[p]->out != nullptr) {
+      outputs.add(Extent(descriptors_[p]->out[t], false), p);
     }
   }
   if (!(call_.traits().alike() && outputs.share_one()) && !outputs.sort()) return false;
@@ -114,13 +114,13 @@ bool Exchange::may_overlap(int rank, std::size_t t, int64_t before, const Output
     if (call_.traits().whole()) return met->extent != input || !(own || call_.traits().alike());
     return !own || !call_.traits().may_lie_inside() || misplaced(rank, t, before);
   };
-  const Offer& offer = *offers_[rank];
+  const CallDescriptor& descriptor = *descriptors_[rank];
   if (call_.n == 1 && call_.plain()) {
     const Buffers own = buffers_of(rank);
     return harms({own.in, own.in_bytes});
   }
-  for (std::size_t j = 0; offer.in != nullptr && j < offer.contributions; ++j) {
-    if (harms(Extent(offer.in[j * call_.n + t], false))) return true;
+  for (std::size_t j = 0; descriptor.in != nullptr && j < descriptor.contributions; ++j) {
+    if (harms(Extent(descriptor.in[j * call_.n + t], false))) return true;
   }
   return false;
 }

@@ -41,9 +41,9 @@ struct Member {
   }
 };
 
-// Stores the addresses of all offers in the current round, by rank.
-inline void collect_offers(const Member& member, const Offer** offers) noexcept {
-  for (int p = 0; p < member.group.size(); ++p) offers[p] = &member.group.slot(member.me, p).offer;
+// Stores the addresses of all descriptors in the current round, by rank.
+inline void collect_descriptors(const Member& member, const CallDescriptor** descriptors) noexcept {
+  for (int p = 0; p < member.group.size(); ++p) descriptors[p] = &member.group.slot(member.me, p).descriptor;
 }
 
 }  // namespace dist

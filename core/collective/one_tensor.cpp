@@ -30,14 +30,14 @@ bool reduce_part(const Member& member, const OneTensor& one) noexcept {
   const std::byte* src[kMostBySlots];
   std::byte* dst[kMostBySlots];
   const int size = group.size();
-  std::byte* const own = group.slot(member.me, member.me).offer.out_data;
+  std::byte* const own = group.slot(member.me, member.me).descriptor.out_data;
   bool shared = true;
   bool apart = true;
   for (int p = 0; p < size; ++p) {
-    const Offer& offer = group.slot(member.me, p).offer;
-    if (offer.strided) return false;
-    src[p] = offer.in_data;
-    dst[p] = offer.out_data;
+    const CallDescriptor& descriptor = group.slot(member.me, p).descriptor;
+    if (descriptor.strided) return false;
+    src[p] = descriptor.in_data;
+    dst[p] = descriptor.out_data;
     shared = shared && dst[p] == own;
     if (p == member.me) continue;
     apart = apart && !overlap(dst[p], one.out_bytes, own, one.out_bytes);

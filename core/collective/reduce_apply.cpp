@@ -39,8 +39,8 @@ class Pass {
  public:
   // `update` belongs to rank 0, whose function is called with its user data.
   Pass(const Member& member, const Call& call, const Update& update, const Exchange& exchange,
-       const Offer* const* offers) noexcept
-      : member_(member), call_(call), update_(update), exchange_(exchange), offers_(offers) {}
+       const CallDescriptor* const* descriptors) noexcept
+      : member_(member), call_(call), update_(update), exchange_(exchange), descriptors_(descriptors) {}
 
   std::size_t cells() const noexcept { return cells_of(exchange_.units(), exchange_.tasks().unit_bytes()); }
   static std::size_t cells_of(std::size_t units, std::size_t unit_bytes) noexcept {
@@ -106,7 +106,7 @@ class Pass {
   }
 
   std::byte* gradient_of_first(std::size_t t, std::size_t first) const noexcept {
-    const dist_tensor& tensor = offers_[0]->in[t];
+    const dist_tensor& tensor = descriptors_[0]->in[t];
     return static_cast<std::byte*>(tensor.data) + first * dtype_size(tensor.dtype);
   }
 
@@ -121,14 +121,14 @@ class Pass {
   };
   Copies parameters(std::size_t t, std::size_t first, std::byte** room) const noexcept {
     Copies copies{room};
-    for (int p = 0; p < member_.group.size(); ++p) copies.add(offers_[p]->out[t], first);
+    for (int p = 0; p < member_.group.size(); ++p) copies.add(descriptors_[p]->out[t], first);
     return copies;
   }
   // The copies of state s; none if the call has no states.
   Copies states(std::size_t s, std::size_t t, std::size_t first, std::byte** room) const noexcept {
     Copies copies{room};
     for (int p = 0; s < update_.num_states && p < member_.group.size(); ++p)
-      copies.add(offers_[p]->states[s * call_.n + t], first);
+      copies.add(descriptors_[p]->states[s * call_.n + t], first);
     return copies;
   }
 
@@ -178,7 +178,7 @@ class Pass {
     };
     void* states_of_first[kMaxStates];
     for (std::size_t s = 0; s < update_.num_states; ++s) {
-      states_of_first[s] = of_first(offers_[0]->states[s * call_.n + t]);
+      states_of_first[s] = of_first(descriptors_[0]->states[s * call_.n + t]);
     }
     const dist_block block{t,
                            static_cast<int64_t>(first),
@@ -186,7 +186,7 @@ class Pass {
                            dtype,
                            static_cast<int32_t>(update_.num_states),
                            gradient,
-                           of_first(offers_[0]->out[t]),
+                           of_first(descriptors_[0]->out[t]),
                            states_of_first};
     {
       const HostCall inside("a function that applies gradients", HostCall::Refuses::kCalls);
@@ -208,7 +208,7 @@ class Pass {
   const Update& update_;
   const Exchange& exchange_;
   TaskList::Cursor cursor_;
-  const Offer* const* offers_;
+  const CallDescriptor* const* descriptors_;
   // The other members' copies are written without being read, so they bypass the caches if they are much
   // larger.
   const bool stream_ = exchange_.bytes() >
@@ -310,20 +310,20 @@ Status meet_unrecorded(const Member& member, Call& call, const Update& update, i
   close_digest(signature, member.tag);
   record_arrival(member, signature, call.bytes);
   Slot& slot = group.outgoing(member.me);
-  call.offer_in(slot.offer);
+  call.describe_in(slot.descriptor);
   const Shared own{update, sums};
   slot.extra = &own;
   group.arm_tickets(member.me);
   DIST_TRY(group.arrive(member.me, member.timeout_ns));
   if (member.recorder != nullptr) member.recorder->arrived();
   if (group.enter(member.me)) {
-    auto* const offers = DIST_ON_STACK(const Offer*, group.size());
-    collect_offers(member, offers);
-    const Exchange exchange(call, group.size(), offers, member.cache_bytes);
+    auto* const descriptors = DIST_ON_STACK(const CallDescriptor*, group.size());
+    collect_descriptors(member, descriptors);
+    const Exchange exchange(call, group.size(), descriptors, member.cache_bytes);
     if (exchange.refuses(group, member.me, nullptr)) return refuse(member, call, exchange);
     const FpEnvironment environment;
     const auto& shared = *static_cast<const Shared*>(group.slot(member.me, 0).extra);
-    Pass pass(member, call, shared.update, exchange, offers);
+    Pass pass(member, call, shared.update, exchange, descriptors);
     share_blocks(member, pass.cells(), 1, work(pass, shared.sums));
   }
   return group.finish(member.me);

@@ -3,9 +3,9 @@
 
 namespace dist {
 
-TaskList::TaskList(const Call& call, int size, const Offer* const* offers, Ranks local) noexcept
+TaskList::TaskList(const Call& call, int size, const CallDescriptor* const* descriptors, Ranks local) noexcept
     : call_(call),
-      offers_(offers),
+      descriptors_(descriptors),
       size_(size),
       local_(local),
       some_remote_(local.end - local.begin != size),
@@ -24,7 +24,7 @@ TaskList::TaskList(const Call& call, int size, const Offer* const* offers, Ranks
 }
 
 int64_t TaskList::split_begin(int p, int r, std::size_t t) const noexcept {
-  const int64_t* const offsets = offers_[p]->offsets;
+  const int64_t* const offsets = descriptors_[p]->offsets;
   return offsets != nullptr ? offsets[r] : part(p, t) / size_ * r;
 }
 

@@ -29,7 +29,7 @@
 
 #include "core/collective/call.hpp"
 #include "core/collective/partition.hpp"
-#include "core/comm/offer.hpp"
+#include "core/comm/call_descriptor.hpp"
 
 namespace dist {
 
@@ -59,10 +59,10 @@ class TaskList {
     int64_t dst_offset = 0;
   };
 
-  // `offers[p]` belongs to rank p; its sizes are read, but no elements. `local` are the members whose outputs
+  // `descriptors[p]` belongs to rank p; its sizes are read, but no elements. `local` are the members whose outputs
   // are written in this process: all members, unless some belong to other processes. A region that only
-  // remote members receive is not a task here. The call and the offers must outlive the list.
-  TaskList(const Call& call, int size, const Offer* const* offers, Ranks local) noexcept;
+  // remote members receive is not a task here. The call and the descriptors must outlive the list.
+  TaskList(const Call& call, int size, const CallDescriptor* const* descriptors, Ranks local) noexcept;
 
   std::size_t units() const noexcept { return units_; }
   std::size_t unit_bytes() const noexcept { return unit_bytes_; }
@@ -84,7 +84,7 @@ class TaskList {
   int64_t part(int rank, std::size_t t) const noexcept;
   int64_t whole(int rank, std::size_t t) const noexcept;
   int64_t split(int p, int r, std::size_t t) const noexcept {
-    const int64_t* const offsets = offers_[p]->offsets;
+    const int64_t* const offsets = descriptors_[p]->offsets;
     return offsets != nullptr ? offsets[r + 1] - offsets[r] : part(p, t) / size_;
   }
   int64_t split_begin(int p, int r, std::size_t t) const noexcept;
@@ -144,7 +144,7 @@ class TaskList {
   }
 
   const Call& call_;
-  const Offer* const* offers_;
+  const CallDescriptor* const* descriptors_;
   const int size_;
   const Ranks local_;
   const bool some_remote_;
@@ -162,7 +162,7 @@ inline TaskList::Ranks TaskList::sources(int member) const noexcept {
     case Ends::kRoot: return {call_.root, call_.root + 1};
     case Ends::kMember: return {member, member + 1};
     case Ends::kPeer: {
-      const int peer = offers_[member]->source;
+      const int peer = descriptors_[member]->source;
       return peer < 0 ? Ranks{0, 0} : Ranks{peer, peer + 1};
     }
   }
@@ -193,15 +193,15 @@ inline std::size_t TaskList::elements(std::size_t task) const noexcept {
 // For a single tensor the size is in the slot. Reading a peer's dist_tensor would move another cache line
 // between cores.
 inline int64_t TaskList::part(int rank, std::size_t t) const noexcept {
-  const Offer& offer = *offers_[rank];
-  if (call_.n == 1) return offer.part();
-  return (call_.joins() ? offer.in : offer.out)[t].shape[call_.axis_of(t)];
+  const CallDescriptor& descriptor = *descriptors_[rank];
+  if (call_.n == 1) return descriptor.part();
+  return (call_.joins() ? descriptor.in : descriptor.out)[t].shape[call_.axis_of(t)];
 }
 
 inline int64_t TaskList::whole(int rank, std::size_t t) const noexcept {
-  const Offer& offer = *offers_[rank];
-  if (call_.n == 1) return offer.whole();
-  return (call_.joins() ? offer.out : offer.in)[t].shape[call_.axis_of(t)];
+  const CallDescriptor& descriptor = *descriptors_[rank];
+  if (call_.n == 1) return descriptor.whole();
+  return (call_.joins() ? descriptor.out : descriptor.in)[t].shape[call_.axis_of(t)];
 }
 
 }  // namespace dist

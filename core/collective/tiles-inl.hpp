@@ -144,10 +144,10 @@ Status meet_on_tiles(const Member& member, const Bringing& bringing, Draft&& dra
   Signature& signature = group.draft(me);
   draft(signature);
   close_digest(signature, member.tag);
-  Offer& offer = group.outgoing(me).offer;
-  offer = Offer{};
-  offer.in = bringing.in;
-  offer.out = bringing.out;
+  CallDescriptor& descriptor = group.outgoing(me).descriptor;
+  descriptor = CallDescriptor{};
+  descriptor.in = bringing.in;
+  descriptor.out = bringing.out;
   const auto published = [&] { record_arrival(member, signature, bringing.bytes, 0); };
   DIST_TRY(group.arrive(me, member.timeout_ns, published));
   if (member.recorder != nullptr) member.recorder->arrived();
@@ -155,8 +155,8 @@ Status meet_on_tiles(const Member& member, const Bringing& bringing, Draft&& dra
     const Brought brought{DIST_ON_STACK(const dist_tensor*, group.size()),
                           DIST_ON_STACK(const dist_tensor*, group.size())};
     for (int p = 0; p < group.size(); ++p) {
-      brought.in[p] = group.slot(me, p).offer.in;
-      brought.out[p] = group.slot(me, p).offer.out;
+      brought.in[p] = group.slot(me, p).descriptor.in;
+      brought.out[p] = group.slot(me, p).descriptor.out;
     }
     ErrorRecord why;
     why.code = DIST_INVALID_ARGUMENT;

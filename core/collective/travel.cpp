@@ -71,7 +71,7 @@ void Travel::put() const noexcept {
   }
   // The slot is written last, because a peer may be looking for the number in it.
   Slot& slot = group_.outgoing(me_);
-  call_.offer_in(slot.offer);
+  call_.describe_in(slot.descriptor);
   slot.travels = static_cast<int32_t>(bytes_);
   slot.extra = reinterpret_cast<const void*>(out);
 }
@@ -94,9 +94,9 @@ bool Travel::all_travel() const noexcept {
 
 bool Travel::shared() const noexcept {
   if (!call_.traits().alike() || call_.traits().destinations != Ends::kAll || size_ == 1) return false;
-  const void* const first = slot(0).offer.out_data;
+  const void* const first = slot(0).descriptor.out_data;
   for (int p = 1; p < size_; ++p) {
-    if (slot(p).offer.out_data != first) return false;
+    if (slot(p).descriptor.out_data != first) return false;
   }
   return first != nullptr;
 }
@@ -124,8 +124,8 @@ bool Travel::parts_fit() const noexcept {
 bool Travel::own_place(int rank, std::size_t before) const noexcept {
   if (!call_.traits().may_lie_inside()) return true;
   const Slot& its = slot(rank);
-  const std::byte* const in = its.offer.in_data;
-  const std::byte* const out = its.offer.out_data;
+  const std::byte* const in = its.descriptor.in_data;
+  const std::byte* const out = its.descriptor.out_data;
   if (in == nullptr || out == nullptr || !overlap(in, given(its), out, wanted(its))) return true;
   return call_.joins() ? in == out + before : out == in + before;
 }
@@ -138,17 +138,19 @@ int Travel::harmed_by(int rank) const noexcept {
   const auto out_bytes = [&](const Slot& its) {
     return wanted(its) / dtype_size(in_dtype) * dtype_size(dtype);
   };
-  const std::byte* const out = slot(rank).offer.out_data;
+  const std::byte* const out = slot(rank).descriptor.out_data;
   const std::size_t bytes = out_bytes(slot(rank));
   if (out == nullptr || bytes == 0) return -1;
   for (int p = 0; p < size_; ++p) {
     if (p == rank) continue;
     const Slot& theirs = slot(p);
-    const Offer& offer = theirs.offer;
-    if (offer.out_data != nullptr && overlap(offer.out_data, out_bytes(theirs), out, bytes)) return p;
+    const CallDescriptor& descriptor = theirs.descriptor;
+    if (descriptor.out_data != nullptr && overlap(descriptor.out_data, out_bytes(theirs), out, bytes))
+      return p;
     const bool in_place =
-        call_.traits().alike() && call_.traits().whole() && offer.in_data == out && dtype == in_dtype;
-    if (offer.in_data != nullptr && !in_place && overlap(offer.in_data, given(theirs), out, bytes)) return p;
+        call_.traits().alike() && call_.traits().whole() && descriptor.in_data == out && dtype == in_dtype;
+    if (descriptor.in_data != nullptr && !in_place && overlap(descriptor.in_data, given(theirs), out, bytes))
+      return p;
   }
   return -1;
 }

@@ -7,7 +7,7 @@
 // outputs: reading a peer's list of tensors would move more cache lines between cores.
 //
 // Parts may have sizes that peers do not know before they meet. So each member decides on its own whether its
-// tensors travel, and publishes its offer as well. If some member's tensors stay, or all of them together do
+// tensors travel, and publishes its descriptor as well. If some member's tensors stay, or all of them together do
 // not fit, all members use the algorithm for large tensors instead.
 //
 // Invariant: all members see the same slots and so make the same decision.
@@ -26,7 +26,7 @@ class Travel {
   Travel(const Member& member, const Call& call) noexcept;
 
   // Copies the member's tensors beside its slot if they can travel, and records there that they do. Also writes the
-  // member's offer.
+  // member's descriptor.
   void put() const noexcept;
   // Called before each load of a peer's slot, like Group::fetch_bytes().
   void fetch(int peer) const noexcept {
@@ -45,7 +45,7 @@ class Travel {
   static constexpr int kMostOfLists = 8;  // members
   static constexpr std::size_t kMostTensors = 8;
   static constexpr std::size_t kAlign = 16;
-  // Sizes that do not fit into the slot, which holds the offer instead.
+  // Sizes that do not fit into the slot, which holds the descriptor instead.
   static constexpr std::size_t beside(std::size_t bytes) noexcept {
     return std::max(bytes, Slot::kInlineBytes + 1);
   }

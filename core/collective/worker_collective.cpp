@@ -76,19 +76,19 @@ Status exchange(const Member& member, WorkerMeeting& meeting, const Call& call) 
   };
   WorkerTables tables;
   int broken = -1;
-  const auto local = [&](int p) { return &group.slot(member.me, p).offer; };
+  const auto local = [&](int p) { return &group.slot(member.me, p).descriptor; };
   if (const Status filled = tables.fill(call, round, member.me, local, &broken); !filled.ok()) {
     unreadable(all, filled.code(), broken >= 0 ? broken : me, broken >= 0, &why);
     return refuse();
   }
   const int size = members.num_members();
-  const Exchange exchange(call, size, tables.offers(), member.cache_bytes,
+  const Exchange exchange(call, size, tables.descriptors(), member.cache_bytes,
                           {members.first(), members.first() + members.count()});
   if (exchange.refuses(all, me, &why)) return refuse();
   if (!round.complete()) {
-    const TaskList tasks(call, size, tables.offers(), {0, size});
-    const WorkerSchedule schedule(call, tasks, tables.offers(), members.firsts);
-    WorkerPieces pieces({group, round, member.me, member.cache_bytes}, call, schedule, tables.offers(),
+    const TaskList tasks(call, size, tables.descriptors(), {0, size});
+    const WorkerSchedule schedule(call, tasks, tables.descriptors(), members.firsts);
+    WorkerPieces pieces({group, round, member.me, member.cache_bytes}, call, schedule, tables.descriptors(),
                         tables.room());
     go_in_pieces(member, meeting, pieces);
     return group.finish(member.me);
@@ -143,8 +143,8 @@ Status check_and_meet(const Member& member, WorkerMeeting& meeting, Call& call) 
   DIST_TRY(call.check(me, size, signature));
   close_digest(signature, member.tag);
   if (call.splits != nullptr) call.offset_splits(DIST_ON_STACK(int64_t, size + 1), size);
-  Offer& own = group.outgoing(member.me).offer;
-  call.offer_in(own);
+  CallDescriptor& own = group.outgoing(member.me).descriptor;
+  call.describe_in(own);
   Payload& payload = meeting.round().outgoing(member.me);
   payload.complete = worker_route_of(worker_question(call, meeting.num_workers(), size, me,
                                                      meeting.own_staging_bytes())) == WorkerRoute::kTogether;

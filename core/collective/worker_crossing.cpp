@@ -22,7 +22,7 @@ bool WorkerCrossing::pack_payloads() noexcept {
     payload.complete =
         worker_route_of(worker_question(*mine.call, members.num_workers(), members.num_members(),
                                         members.first() + p, options_.most_bytes)) == WorkerRoute::kTogether;
-    if (!pack_payload(*mine.call, *mine.offer, members.num_members(), payload).ok()) return false;
+    if (!pack_payload(*mine.call, *mine.descriptor, members.num_members(), payload).ok()) return false;
   }
   return true;
 }
@@ -76,13 +76,13 @@ bool WorkerCrossing::take_in() noexcept {
   const AllMembers all(meeting_, group_);
   ErrorRecord why;
   int broken = -1;
-  const auto local = [&](int p) { return side(p).offer; };
+  const auto local = [&](int p) { return side(p).descriptor; };
   if (const Status filled = tables_.fill(call(), round_, 0, local, &broken); !filled.ok()) {
     unreadable(all, filled.code(), broken >= 0 ? broken : members.first(), broken >= 0, &why);
     refuse(why);
     return false;
   }
-  exchange_.emplace(call(), members.num_members(), tables_.offers(), options_.cache_bytes,
+  exchange_.emplace(call(), members.num_members(), tables_.descriptors(), options_.cache_bytes,
                     TaskList::Ranks{members.first(), members.first() + members.count()});
   for (int p = 0; p < members.count(); ++p) {
     if (!exchange_->refuses(all, members.first() + p, &why)) continue;
@@ -98,8 +98,8 @@ bool WorkerCrossing::lay_out_pieces() noexcept {
   for (int p = 0; p < members.count(); ++p) {
     Member& mine = sides_[static_cast<std::size_t>(p)];
     const Call& call = *mine.side.call;
-    mine.tasks.emplace(call, size, tables_.offers(), TaskList::Ranks{0, size});
-    mine.schedule.emplace(call, *mine.tasks, tables_.offers(), members.firsts);
+    mine.tasks.emplace(call, size, tables_.descriptors(), TaskList::Ranks{0, size});
+    mine.schedule.emplace(call, *mine.tasks, tables_.descriptors(), members.firsts);
     std::optional<Room> room;
     if (p != 0) {
       Room counted;
@@ -111,7 +111,7 @@ bool WorkerCrossing::lay_out_pieces() noexcept {
       room.emplace(round_.tables(p).data());
     }
     mine.pieces.emplace(WorkerPieces::Side{group_, round_, p, options_.cache_bytes}, call, *mine.schedule,
-                        tables_.offers(), p == 0 ? tables_.room() : *room);
+                        tables_.descriptors(), p == 0 ? tables_.room() : *room);
   }
   return true;
 }

@@ -31,10 +31,10 @@ namespace dist {
 class WorkerCrossing {
  public:
   enum class State : uint8_t { kIdle, kUnderWay, kHere, kDone, kStopped };
-  // The call and offer of a member of this worker. Both must live until the crossing has ended.
+  // The call and descriptor of a member of this worker. Both must live until the crossing has ended.
   struct Side {
     const Call* call = nullptr;
-    const Offer* offer = nullptr;
+    const CallDescriptor* descriptor = nullptr;
   };
   struct Options {
     uint32_t stream;

@@ -23,11 +23,12 @@ bool says_something(const Call& call) noexcept {
 
 }  // namespace
 
-Status pack_payload(const Call& call, const Offer& offer, int num_members, Payload& payload) noexcept {
+Status pack_payload(const Call& call, const CallDescriptor& descriptor, int num_members,
+                    Payload& payload) noexcept {
   const bool parts = has_parts(call);
   const std::size_t lists = call.in == nullptr ? 0 : call.lists();
-  const std::size_t offsets = offer.offsets != nullptr ? static_cast<std::size_t>(num_members) + 1 : 0;
-  const std::size_t weights = offer.weights != nullptr ? lists : 0;
+  const std::size_t offsets = descriptor.offsets != nullptr ? static_cast<std::size_t>(num_members) + 1 : 0;
+  const std::size_t weights = descriptor.weights != nullptr ? lists : 0;
   std::size_t said = 0;
   if (says_something(call)) {
     said = sizeof(uint32_t) + 2 + 2 * sizeof(int32_t) +
@@ -51,8 +52,8 @@ Status pack_payload(const Call& call, const Offer& offer, int num_members, Paylo
       writer.put(call.joins() ? in_size : out_size);
       writer.put(call.joins() ? out_size : in_size);
     }
-    for (std::size_t r = 0; r < offsets; ++r) writer.put(offer.offsets[r]);
-    for (std::size_t j = 0; j < weights; ++j) writer.put(offer.weights[j]);
+    for (std::size_t r = 0; r < offsets; ++r) writer.put(descriptor.offsets[r]);
+    for (std::size_t j = 0; j < weights; ++j) writer.put(descriptor.weights[j]);
   }
   for (std::size_t i = 0; payload.complete && i < lists * call.n; ++i) {
     writer.fill(payload.data() + aligned(static_cast<std::size_t>(writer.at() - payload.data())));
@@ -67,21 +68,21 @@ Status pack_payload(const Call& call, const Offer& offer, int num_members, Paylo
 }
 
 bool PayloadReader::read(int rank, std::span<const std::byte> payload, Room& room,
-                         Offer* out) const noexcept {
+                         CallDescriptor* out) const noexcept {
   WireReader reader(payload.data(), payload.size());
   const bool parts = has_parts(call_);
   const bool gives = call_.gives(rank) && call_.n != 0;
   std::size_t lists = gives ? 1 : 0;
   bool with_offsets = false;
   bool weighted = false;
-  Offer offer{};
+  CallDescriptor descriptor{};
   if (says_something(call_)) {
     lists = reader.take_in<uint32_t>(0, call_.reduces() ? most_contributions(num_members_) : 1);
     with_offsets = reader.take<bool>();
     weighted = reader.take<bool>();
     const auto to = reader.take_in<int32_t>(-1, num_members_ - 1);
     const auto from = reader.take_in<int32_t>(-1, num_members_ - 1);
-    if (call_.traits().pairs()) offer.set_pair(to, from);
+    if (call_.traits().pairs()) descriptor.set_pair(to, from);
     if (!reader.good() || (call_.n != 0 && (lists != 0) != gives) ||
         with_offsets != (call_.offsets != nullptr) || weighted != (call_.weights != nullptr && lists != 0))
       return false;
@@ -96,8 +97,8 @@ bool PayloadReader::read(int rank, std::span<const std::byte> payload, Room& roo
   auto* const weights = room.take<double>(weighted ? lists : 0);
   auto* tensor = room.take<dist_tensor>((in_lists + (parts ? 1 : 0)) * call_.n);
   auto* dim = room.take<int64_t>(dims);
-  offer.contributions = lists != 0 ? lists : 1;
-  out->contributions = offer.contributions;
+  descriptor.contributions = lists != 0 ? lists : 1;
+  out->contributions = descriptor.contributions;
   if (!room.there()) return true;
 
   for (std::size_t i = 0; parts && i < 2 * call_.n; ++i) {
@@ -114,8 +115,8 @@ bool PayloadReader::read(int rank, std::span<const std::byte> payload, Room& roo
     if (!(weights[j] >= 0) || std::isinf(weights[j])) return false;
   }
   if (!reader.good()) return false;
-  offer.weights = weighted ? weights : nullptr;
-  offer.offsets = with_offsets ? offsets : nullptr;
+  descriptor.weights = weighted ? weights : nullptr;
+  descriptor.offsets = with_offsets ? offsets : nullptr;
   // Tensors like this member's own, except for the size along the axis.
   const auto describe = [&](std::size_t t, bool in_side) -> dist_tensor& {
     dist_tensor& made = *tensor++;
@@ -143,13 +144,13 @@ bool PayloadReader::read(int rank, std::span<const std::byte> payload, Room& roo
   }
   const dist_tensor* const out_side = tensor;
   for (std::size_t t = 0; parts && t < call_.n; ++t) describe(t, false);
-  offer.in = in_lists != 0 ? in : nullptr;
-  offer.in_data = in_lists != 0 && call_.n != 0 ? static_cast<const std::byte*>(in[0].data) : nullptr;
-  offer.out = parts ? out_side : nullptr;
+  descriptor.in = in_lists != 0 ? in : nullptr;
+  descriptor.in_data = in_lists != 0 && call_.n != 0 ? static_cast<const std::byte*>(in[0].data) : nullptr;
+  descriptor.out = parts ? out_side : nullptr;
   if (parts && call_.n != 0) {
-    offer.set_sizes(sizes[0], sizes[1]);
+    descriptor.set_sizes(sizes[0], sizes[1]);
   }
-  *out = offer;
+  *out = descriptor;
   // Some payloads may be complete although others are not; then their elements are sent again.
   return !complete_ || reader.left() == 0;
 }

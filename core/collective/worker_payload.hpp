@@ -17,7 +17,7 @@
 
 #include "core/base/status.hpp"
 #include "core/collective/call.hpp"
-#include "core/comm/offer.hpp"
+#include "core/comm/call_descriptor.hpp"
 #include "core/comm/worker_round.hpp"
 
 namespace dist {
@@ -42,7 +42,8 @@ class Room {
 };
 
 // Encodes what the member brings, including the elements if payload.complete is set.
-Status pack_payload(const Call& call, const Offer& offer, int num_members, Payload& payload) noexcept;
+Status pack_payload(const Call& call, const CallDescriptor& descriptor, int num_members,
+                    Payload& payload) noexcept;
 
 // Decodes another member's payload, for a call whose signature agrees with this one.
 class PayloadReader {
@@ -50,10 +51,10 @@ class PayloadReader {
   PayloadReader(const Call& call, int num_members, bool complete) noexcept
       : call_(call), num_members_(num_members), complete_(complete) {}
 
-  // Decodes the offer of member `rank`. Its lists are allocated from the room, and its elements stay in the
+  // Decodes the descriptor of member `rank`. Its lists are allocated from the room, and its elements stay in the
   // payload. If the room has no memory, this counts the required size. Returns false if the payload is
   // malformed.
-  bool read(int rank, std::span<const std::byte> payload, Room& room, Offer* out) const noexcept;
+  bool read(int rank, std::span<const std::byte> payload, Room& room, CallDescriptor* out) const noexcept;
 
  private:
   const Call& call_;

@@ -35,12 +35,12 @@ class Packed {
 }  // namespace
 
 WorkerPieces::WorkerPieces(const Side& side, const Call& call, const WorkerSchedule& schedule,
-                           const Offer* const* offers, Room& room) noexcept
+                           const CallDescriptor* const* descriptors, Room& room) noexcept
     : side_(side),
       members_(side.round.members()),
       call_(call),
       schedule_(schedule),
-      offers_(offers),
+      descriptors_(descriptors),
       me_(members_.me),
       workers_(members_.num_workers()),
       slice_(schedule.slice(side.round.staging_bytes())),
@@ -50,8 +50,8 @@ WorkerPieces::WorkerPieces(const Side& side, const Call& call, const WorkerSched
   sent_ = room.take<Way>(workers);
   got_ = room.take<Way>(workers);
   passages_ = room.take<Passage>(workers);
-  folded_ = room.take<Offer>(members);
-  folded_at_ = room.take<const Offer*>(members);
+  folded_ = room.take<CallDescriptor>(members);
+  folded_at_ = room.take<const CallDescriptor*>(members);
   folded_lists_ = room.take<dist_tensor>(lists_before(members_.num_members()));
   if (folds()) got_ = sent_;
   for (int w = 0; w < workers_; ++w) {
@@ -71,14 +71,14 @@ void WorkerPieces::needs(int num_workers, int num_members, std::size_t lists, Ro
   room.take<Way>(workers);
   room.take<Way>(workers);
   room.take<Passage>(workers);
-  room.take<Offer>(members);
-  room.take<const Offer*>(members);
+  room.take<CallDescriptor>(members);
+  room.take<const CallDescriptor*>(members);
   room.take<dist_tensor>(lists);
 }
 
 std::size_t WorkerPieces::lists_before(int rank) const noexcept {
   std::size_t lists = 0;
-  for (int p = 0; p < rank; ++p) lists += offers_[p]->contributions;
+  for (int p = 0; p < rank; ++p) lists += descriptors_[p]->contributions;
   return lists;
 }
 
@@ -162,7 +162,7 @@ void WorkerPieces::lay_out_pairs() noexcept {
 
 std::byte* WorkerPieces::in_tensor(const Way& way, int rank, std::size_t list) const noexcept {
   if (!folds() || way.flows != 1) return nullptr;
-  const dist_tensor& tensor = offers_[rank]->in[list * call_.n + way.flow.t];
+  const dist_tensor& tensor = descriptors_[rank]->in[list * call_.n + way.flow.t];
   return TensorPart(tensor, call_.axis_of(way.flow.t), way.flow.src_at, way.flow.along)
       .side_by_side(way.first, way.count);
 }
@@ -170,14 +170,14 @@ std::byte* WorkerPieces::in_tensor(const Way& way, int rank, std::size_t list) c
 // If all members need the same result.
 std::byte* WorkerPieces::out_tensor(const Way& way, int rank) const noexcept {
   if (!has_outs() || prefixes() || way.flows != 1) return nullptr;
-  const dist_tensor& tensor = offers_[rank]->out[way.flow.t];
+  const dist_tensor& tensor = descriptors_[rank]->out[way.flow.t];
   return TensorPart(tensor, call_.axis_of(way.flow.t), way.flow.dst_at, way.flow.along)
       .side_by_side(way.first, way.count);
 }
 
 std::byte* WorkerPieces::sent_from(const Way& way) const noexcept {
   const int only = members_.first();
-  const bool alone = members_.count() == 1 && offers_[only]->contributions == 1;
+  const bool alone = members_.count() == 1 && descriptors_[only]->contributions == 1;
   return alone ? in_tensor(way, only, 0) : nullptr;
 }
 
@@ -287,21 +287,21 @@ void WorkerPieces::fold(const Run& run, std::size_t part, std::size_t parts) con
   std::size_t list = 0;
   for (std::size_t p = 0; p < members; ++p) {
     const bool is_local = static_cast<int>(p) >= local.begin && static_cast<int>(p) < local.end;
-    Offer& offer = *new (&folded_[p]) Offer{};
-    folded_at_[p] = &offer;
-    offer.contributions = offers_[p]->contributions;
-    offer.weights = offers_[p]->weights;
-    offer.in = folded_lists_ + list;
-    for (std::size_t j = 0; j < offer.contributions; ++j, ++list) {
+    CallDescriptor& descriptor = *new (&folded_[p]) CallDescriptor{};
+    folded_at_[p] = &descriptor;
+    descriptor.contributions = descriptors_[p]->contributions;
+    descriptor.weights = descriptors_[p]->weights;
+    descriptor.in = folded_lists_ + list;
+    for (std::size_t j = 0; j < descriptor.contributions; ++j, ++list) {
       folded_lists_[list] = like;
       std::byte* const direct = is_local ? in_tensor(own, static_cast<int>(p), j) : nullptr;
       folded_lists_[list].data =
           direct != nullptr ? direct : side_.round.staging() + own.in + list * own.in_bytes + run.in;
     }
-    offer.in_data = static_cast<const std::byte*>(offer.in[0].data);
-    offer.out_data = direct_out && is_local
-                         ? result_for(static_cast<int>(p))
-                         : side_.round.staging() + own.out + (prefixes() ? p * own.out_bytes : 0) + run.out;
+    descriptor.in_data = static_cast<const std::byte*>(descriptor.in[0].data);
+    descriptor.out_data = direct_out && is_local ? result_for(static_cast<int>(p))
+                                                 : side_.round.staging() + own.out +
+                                                       (prefixes() ? p * own.out_bytes : 0) + run.out;
   }
   // Writes only to members with a place of their own, or once for all.
   const TaskList::Ranks writes = direct_out ? local : TaskList::Ranks{0, members_.num_members()};
@@ -312,7 +312,7 @@ void WorkerPieces::fold(const Run& run, std::size_t part, std::size_t parts) con
 
 // Whether this member's output is shared by all members of the worker, so that the first one writes it.
 bool WorkerPieces::written_by_another(std::size_t t) const noexcept {
-  const dist_tensor* const first = offers_[members_.first()]->out;
+  const dist_tensor* const first = descriptors_[members_.first()]->out;
   return side_.member != 0 && call_.traits().alike() && first != nullptr &&
          first[t].data == call_.out[t].data;
 }

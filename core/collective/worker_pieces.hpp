@@ -33,9 +33,9 @@ class WorkerPieces {
     int member;               // rank among this worker's members
     std::size_t cache_bytes;  // as in Exchange
   };
-  // `room` must have the size that needs() computes. `offers` and the schedule are those of all members.
-  WorkerPieces(const Side& side, const Call& call, const WorkerSchedule& schedule, const Offer* const* offers,
-               Room& room) noexcept;
+  // `room` must have the size that needs() computes. `descriptors` and the schedule are those of all members.
+  WorkerPieces(const Side& side, const Call& call, const WorkerSchedule& schedule,
+               const CallDescriptor* const* descriptors, Room& room) noexcept;
   // Computes the size of the room. `lists` counts those of all members.
   static void needs(int num_workers, int num_members, std::size_t lists, Room& room) noexcept;
 
@@ -116,7 +116,7 @@ class WorkerPieces {
   const WorkerMembers members_;
   const Call& call_;
   const WorkerSchedule& schedule_;
-  const Offer* const* const offers_;
+  const CallDescriptor* const* const descriptors_;
   const int me_;
   const int workers_;
   const std::size_t slice_;
@@ -129,8 +129,8 @@ class WorkerPieces {
   Way* got_;
   Passage* passages_;
   // Used by fold().
-  Offer* folded_;
-  const Offer** folded_at_;
+  CallDescriptor* folded_;
+  const CallDescriptor** folded_at_;
   dist_tensor* folded_lists_;
 };
 

@@ -12,9 +12,9 @@ constexpr bool has(TaskList::Ranks ranks, int rank) noexcept {
 
 }  // namespace
 
-WorkerSchedule::WorkerSchedule(const Call& call, const TaskList& tasks, const Offer* const* offers,
-                               std::span<const int> firsts) noexcept
-    : call_(call), tasks_(tasks), offers_(offers), firsts_(firsts) {
+WorkerSchedule::WorkerSchedule(const Call& call, const TaskList& tasks,
+                               const CallDescriptor* const* descriptors, std::span<const int> firsts) noexcept
+    : call_(call), tasks_(tasks), descriptors_(descriptors), firsts_(firsts) {
   if (folds() && to_all()) units_ = units_in({{0, 1}, kNone, {0, SIZE_MAX}});
 }
 
@@ -135,7 +135,7 @@ std::size_t WorkerSchedule::slice(std::size_t most_bytes) const noexcept {
     for (int w = 0; w < workers(); ++w) {
       const Ranks ranks = members(w);
       std::size_t own = 0;
-      for (int p = ranks.begin; p < ranks.end; ++p) own += offers_[p]->contributions;
+      for (int p = ranks.begin; p < ranks.end; ++p) own += descriptors_[p]->contributions;
       all += own;
       beyond = std::max(beyond, own + (to_all() ? results(ranks) : 0));
     }

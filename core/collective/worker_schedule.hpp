@@ -61,7 +61,7 @@ class WorkerSchedule {
 
   // `firsts`: the first member of each worker, then the number of all members. All members are local ones in
   // `tasks`. The arguments must outlive the schedule.
-  WorkerSchedule(const Call& call, const TaskList& tasks, const Offer* const* offers,
+  WorkerSchedule(const Call& call, const TaskList& tasks, const CallDescriptor* const* descriptors,
                  std::span<const int> firsts) noexcept;
 
   int workers() const noexcept { return static_cast<int>(firsts_.size()) - 1; }
@@ -117,7 +117,7 @@ class WorkerSchedule {
 
   const Call& call_;
   const TaskList& tasks_;
-  const Offer* const* offers_;
+  const CallDescriptor* const* descriptors_;
   const std::span<const int> firsts_;
   std::size_t units_ = 0;  // if folds() and to_all(): units of all tensors
 };

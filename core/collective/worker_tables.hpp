@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerTables: the offers of all members of all workers. Those of this worker's members are read from
+// WorkerTables: the descriptors of all members of all workers. Those of this worker's members are read from
 // memory, the others are decoded from their payloads.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "core/collective/call.hpp"
 #include "core/collective/worker_payload.hpp"
 #include "core/collective/worker_pieces.hpp"
-#include "core/comm/offer.hpp"
+#include "core/comm/call_descriptor.hpp"
 #include "core/comm/worker_round.hpp"
 #include "core/comm/workers.hpp"
 
@@ -46,7 +46,7 @@ inline void unreadable(const MemberNames& all, dist_status code, int rank, bool 
 
 class WorkerTables {
  public:
-  // For a round whose payloads are here. local(p) is the offer of this worker's member p. The tables are in
+  // For a round whose payloads are here. local(p) is the descriptor of this worker's member p. The tables are in
   // one reusable payload of member `keeper`, because their size depends on the call. If this fails, the round
   // must fail; *out_broken is the member whose payload is malformed, or -1.
   template <class Local>
@@ -57,23 +57,23 @@ class WorkerTables {
     const PayloadReader reader(call, size, round.complete());
     const auto each = [&](Room& room) -> bool {
       lists_ = 0;
-      auto* const offers = room.take<Offer>(static_cast<std::size_t>(size));
-      all_ = room.take<const Offer*>(static_cast<std::size_t>(size));
+      auto* const descriptors = room.take<CallDescriptor>(static_cast<std::size_t>(size));
+      all_ = room.take<const CallDescriptor*>(static_cast<std::size_t>(size));
       for (int p = 0; p < size; ++p) {
         const bool here = p >= first && p < first + members.count();
-        const Offer* offer = here ? local(p - first) : nullptr;
+        const CallDescriptor* descriptor = here ? local(p - first) : nullptr;
         if (!here) {
-          Offer read{};
+          CallDescriptor read{};
           if (!reader.read(p, round.incoming(p), room, &read)) {
             *out_broken = p;
             return false;
           }
           lists_ += read.contributions;
-          if (room.there()) offer = new (&offers[p]) Offer(read);
+          if (room.there()) descriptor = new (&descriptors[p]) CallDescriptor(read);
         } else {
-          lists_ += offer->contributions;
+          lists_ += descriptor->contributions;
         }
-        if (room.there()) all_[p] = offer;
+        if (room.there()) all_[p] = descriptor;
       }
       return true;
     };
@@ -85,14 +85,14 @@ class WorkerTables {
     if (!each(room_.emplace(tables.data()))) return Status(DIST_INTERNAL);
     return kOk;
   }
-  const Offer* const* offers() const noexcept { return all_; }
+  const CallDescriptor* const* descriptors() const noexcept { return all_; }
   // The number of lists, or contributions, of all members.
   std::size_t lists() const noexcept { return lists_; }
   // The remaining room is for WorkerPieces.
   Room& room() noexcept { return *room_; }
 
  private:
-  const Offer** all_ = nullptr;
+  const CallDescriptor** all_ = nullptr;
   std::size_t lists_ = 0;
   std::optional<Room> room_;
 };

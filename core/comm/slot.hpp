@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/comm/offer.hpp"
+#include "core/comm/call_descriptor.hpp"
 #include "core/comm/sync.hpp"
 #include "core/comm/word.hpp"
 
@@ -41,11 +41,11 @@ struct alignas(kApart) BasicSlot {
   // number of bytes that the member expects.
   const void* extra = nullptr;
   union {
-    Offer offer;
+    CallDescriptor descriptor;
     std::byte bytes[kHeadBytes + kInlineBytes];
   };
 
-  BasicSlot() noexcept : offer{} {}
+  BasicSlot() noexcept : descriptor{} {}
   std::byte* inline_bytes(std::size_t size) noexcept {
     return size <= kHeadBytes ? bytes : bytes + kHeadBytes;
   }
@@ -55,7 +55,8 @@ struct alignas(kApart) BasicSlot {
 };
 using Slot = BasicSlot<OsSync>;
 static_assert(sizeof(Slot) == kApart, "a slot is one pair of cache lines");
-static_assert(offsetof(Slot, offer) + offsetof(Offer, in) == kApart / 2, "the offer's head is in the first");
+static_assert(offsetof(Slot, descriptor) + offsetof(CallDescriptor, in) == kApart / 2,
+              "the descriptor's head is in the first");
 
 // A member's bytes if its slot is too small for them. Like slots, they stay valid until the round after the
 // next. Each payload has pages of its own: the hardware prefetcher of a CPU that reads memory sequentially

@@ -3,7 +3,7 @@
 // Fuzz target: damaged messages between workers. The first byte selects the kind: a header, a notice, or the
 // payload of a member for one of a few calls. Then come bytes, each with its position. If the message can
 // still be read, it must be usable: headers and notices are written to the same bytes again, as far as they
-// are meaningful, and everything that an offer points to lies in its payload or its buffer.
+// are meaningful, and everything that a descriptor points to lies in its payload or its buffer.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,7 +112,7 @@ struct Question {
   int64_t splits[kMembers] = {1, 1, 1};
   int64_t offsets[kMembers + 1];
   Call call;
-  Offer offer{};
+  CallDescriptor descriptor{};
 
   explicit Question(bytes* in_bytes) {
     // @every collective but NONE, RETURN, BARRIER, MERGE_CALL, REDUCE_APPLY, HALO_EXCHANGE, RESHARD
@@ -146,7 +146,7 @@ struct Question {
     Signature signature;
     assert_true(call.check(0, kMembers, signature).ok());
     if (call.splits != nullptr) call.offset_splits(offsets, kMembers);
-    call.offer_in(offer);
+    call.describe_in(descriptor);
   }
 };
 
@@ -156,20 +156,20 @@ bool inside(const void* data, std::size_t bytes, const void* block, std::size_t 
   return at >= begin && bytes <= block_bytes && at - begin <= block_bytes - bytes;
 }
 
-void check_offer(const Offer& offer, const Call& call, bool complete, const std::vector<std::byte>& payload,
-                 const std::byte* memory, std::size_t room) {
-  assert_true(offer.contributions >= 1 && offer.contributions <= most_contributions(kMembers));
+void check_descriptor(const CallDescriptor& descriptor, const Call& call, bool complete,
+                      const std::vector<std::byte>& payload, const std::byte* memory, std::size_t room) {
+  assert_true(descriptor.contributions >= 1 && descriptor.contributions <= most_contributions(kMembers));
   if (call.traits().pairs()) {
-    assert_true(offer.destination >= -1 && offer.destination < kMembers);
-    assert_true(offer.source >= -1 && offer.source < kMembers);
+    assert_true(descriptor.destination >= -1 && descriptor.destination < kMembers);
+    assert_true(descriptor.source >= -1 && descriptor.source < kMembers);
   }
-  for (std::size_t j = 0; offer.weights != nullptr && j < offer.contributions; ++j)
-    assert_true(offer.weights[j] >= 0 && !std::isinf(offer.weights[j]));
-  for (int r = 0; offer.offsets != nullptr && r < kMembers; ++r)
-    assert_true(offer.offsets[r] <= offer.offsets[r + 1]);
-  const std::size_t lists = complete ? offer.contributions : 1;
-  for (std::size_t i = 0; offer.in != nullptr && i < lists * call.n; ++i) {
-    const dist_tensor& tensor = offer.in[i];
+  for (std::size_t j = 0; descriptor.weights != nullptr && j < descriptor.contributions; ++j)
+    assert_true(descriptor.weights[j] >= 0 && !std::isinf(descriptor.weights[j]));
+  for (int r = 0; descriptor.offsets != nullptr && r < kMembers; ++r)
+    assert_true(descriptor.offsets[r] <= descriptor.offsets[r + 1]);
+  const std::size_t lists = complete ? descriptor.contributions : 1;
+  for (std::size_t i = 0; descriptor.in != nullptr && i < lists * call.n; ++i) {
+    const dist_tensor& tensor = descriptor.in[i];
     assert_true(inside(&tensor, sizeof tensor, memory, room));
     assert_true(inside(tensor.shape, sizeof(int64_t) * 2, memory, room) && tensor.shape[0] >= 0);
     if (complete)
@@ -187,7 +187,7 @@ void play_payload(bytes* in) {
   // As the member with this rank would have written it.
   const dist_tensor* const given = call.in;
   if (!call.gives(rank)) call.in = nullptr;
-  assert_true(pack_payload(call, question.offer, kMembers, own).ok());
+  assert_true(pack_payload(call, question.descriptor, kMembers, own).ok());
   call.in = given;
   std::vector<std::byte> message(own.data(), own.data() + own.bytes());
   const std::size_t untouched = in->left;
@@ -197,17 +197,17 @@ void play_payload(bytes* in) {
   const PayloadReader reader(call, kMembers, own.complete);
   const std::span<const std::byte> payload(exact.data(), exact.size());
   Room counted;
-  Offer offer{};
-  const bool readable = reader.read(rank, payload, counted, &offer);
+  CallDescriptor descriptor{};
+  const bool readable = reader.read(rank, payload, counted, &descriptor);
   if (untouched == 0) assert_true(readable);
   if (!readable) return;
   auto tables = std::make_unique<int64_t[]>(counted.used() / sizeof(int64_t));
   auto* const bytes_of_tables = reinterpret_cast<std::byte*>(tables.get());
   Room room(bytes_of_tables);
-  const bool read = reader.read(rank, payload, room, &offer);
+  const bool read = reader.read(rank, payload, room, &descriptor);
   assert_true(room.used() <= counted.used());
   if (untouched == 0) assert_true(read);
-  if (read) check_offer(offer, call, own.complete, exact, bytes_of_tables, counted.used());
+  if (read) check_descriptor(descriptor, call, own.complete, exact, bytes_of_tables, counted.used());
 }
 
 }  // namespace

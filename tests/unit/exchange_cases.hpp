@@ -32,7 +32,7 @@ struct Side {
   std::vector<int64_t> offsets;
   std::vector<double> weights;
   Call call;
-  Offer offer{};
+  CallDescriptor descriptor{};
 
   static void make(std::vector<std::vector<int64_t>>& shapes, std::vector<std::vector<float>>& data,
                    std::vector<dist_tensor>& tensors, const std::vector<int64_t>& along, int64_t rows) {
@@ -45,13 +45,13 @@ struct Side {
   }
 
   // A copy somewhere else, as a process has of another one's member: without outputs.
-  Offer staged(std::vector<dist_tensor>& tensors, std::vector<std::vector<float>>& memory) const {
+  CallDescriptor staged(std::vector<dist_tensor>& tensors, std::vector<std::vector<float>>& memory) const {
     tensors = in;
     memory = in_data;
     for (std::size_t t = 0; t < tensors.size(); ++t) tensors[t].data = memory[t].data();
-    Offer copy = offer;
-    copy.in = offer.in == nullptr ? nullptr : tensors.data();
-    copy.in_data = offer.in == nullptr ? nullptr : reinterpret_cast<const std::byte*>(memory[0].data());
+    CallDescriptor copy = descriptor;
+    copy.in = descriptor.in == nullptr ? nullptr : tensors.data();
+    copy.in_data = descriptor.in == nullptr ? nullptr : reinterpret_cast<const std::byte*>(memory[0].data());
     copy.out_data = nullptr;
     return copy;
   }
@@ -150,7 +150,7 @@ class Members {
       Signature signature;
       assert_int_equal(call.check(p, size, signature).code(), DIST_OK);
       if (call.splits != nullptr) call.offset_splits(side.offsets.data(), size);
-      call.offer_in(side.offer);
+      call.describe_in(side.descriptor);
     }
   }
 
@@ -159,9 +159,9 @@ class Members {
 
   // All members in one process.
   std::vector<std::vector<std::vector<float>>> together() {
-    std::vector<const Offer*> offers;
-    for (const Side& side : sides_) offers.push_back(&side.offer);
-    const Exchange exchange(sides_[0].call, size(), offers.data(), 1 << 20);
+    std::vector<const CallDescriptor*> descriptors;
+    for (const Side& side : sides_) descriptors.push_back(&side.descriptor);
+    const Exchange exchange(sides_[0].call, size(), descriptors.data(), 1 << 20);
     exchange.run_all();
     return take();
   }

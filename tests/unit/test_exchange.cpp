@@ -25,15 +25,15 @@ std::vector<std::vector<std::vector<float>>> apart(Members& members, int first) 
   for (const TaskList::Ranks local : {TaskList::Ranks{0, first}, TaskList::Ranks{first, kSize}}) {
     std::vector<std::vector<dist_tensor>> tensors(kSize);
     std::vector<std::vector<std::vector<float>>> memory(kSize);
-    Offer staged[kSize];
-    const Offer* offers[kSize];
+    CallDescriptor staged[kSize];
+    const CallDescriptor* descriptors[kSize];
     for (int p = 0; p < kSize; ++p) {
       const auto at = static_cast<std::size_t>(p);
       const bool here = p >= local.begin && p < local.end;
       if (!here) staged[p] = members[p].staged(tensors[at], memory[at]);
-      offers[p] = here ? &members[p].offer : &staged[p];
+      descriptors[p] = here ? &members[p].descriptor : &staged[p];
     }
-    const Exchange exchange(members[local.begin].call, kSize, offers, 1 << 20, local);
+    const Exchange exchange(members[local.begin].call, kSize, descriptors, 1 << 20, local);
     // In blocks, as members share it out.
     TaskList::Cursor cursor;
     for (std::size_t unit = 0; unit < exchange.units(); unit += 3)
@@ -70,8 +70,8 @@ void lists_of_scalars_are_permuted(void**) {
   double out[2][2] = {};
   dist_tensor tensors[2][2][2];
   Call calls[2];
-  Offer offers[2] = {};
-  const Offer* all[] = {&offers[0], &offers[1]};
+  CallDescriptor descriptors[2] = {};
+  const CallDescriptor* all[] = {&descriptors[0], &descriptors[1]};
   for (std::size_t p = 0; p < 2; ++p) {
     for (std::size_t t = 0; t < 2; ++t) {
       tensors[p][0][t] = {&in[p][t], DIST_F64, 0, nullptr, nullptr};
@@ -84,7 +84,7 @@ void lists_of_scalars_are_permuted(void**) {
     calls[p].destination = calls[p].source = 1 - static_cast<int32_t>(p);
     Signature signature;
     assert_true(calls[p].check(static_cast<int>(p), 2, signature).ok());
-    calls[p].offer_in(offers[p]);
+    calls[p].describe_in(descriptors[p]);
   }
   const Exchange exchange(calls[0], 2, all, 1 << 20);
   struct Both final : MemberNames {

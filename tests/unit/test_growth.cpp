@@ -152,18 +152,19 @@ class Members {
       if (traits_of(collective).reduces) side.call.op = DIST_REDUCE_USER;
       side.call.user_op = add;
       side.call.kind = DIST_SCAN_INCLUSIVE;
-      offers_.push_back(&side.offer);
+      descriptors_.push_back(&side.descriptor);
     }
     for (int p = 0; p < size; ++p) {
       Side& side = *sides_[static_cast<std::size_t>(p)];
       Signature signature;
       assert_true(side.call.check(p, size, signature).ok());
-      side.call.offer_in(side.offer);
+      side.call.describe_in(side.descriptor);
     }
     added_ = 0;
   }
   Exchange exchange() const {
-    return Exchange(sides_[0]->call, static_cast<int>(sides_.size()), offers_.data(), std::size_t{1} << 30);
+    return Exchange(sides_[0]->call, static_cast<int>(sides_.size()), descriptors_.data(),
+                    std::size_t{1} << 30);
   }
   float out(std::size_t i) const { return out_[i]; }
   static int64_t added() { return added_; }
@@ -175,7 +176,7 @@ class Members {
     dist_tensor in;
     dist_tensor out;
     Call call;
-    Offer offer{};
+    CallDescriptor descriptor{};
   };
   static void add(void* acc, const void* in, int64_t count, dist_dtype, void*) {
     for (int64_t i = 0; i < count; ++i) static_cast<float*>(acc)[i] += static_cast<const float*>(in)[i];
@@ -186,7 +187,7 @@ class Members {
   std::vector<float> in_;
   std::vector<float> out_;
   std::vector<std::unique_ptr<Side>> sides_;
-  std::vector<const Offer*> offers_;
+  std::vector<const CallDescriptor*> descriptors_;
 };
 
 // How often local ranks are asked for: reports on members name them.

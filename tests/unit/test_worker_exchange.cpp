@@ -57,11 +57,11 @@ class Program {
   // What one process writes; the buffers are as before then.
   std::vector<std::vector<std::byte>> expected() {
     const auto before = buffers();
-    std::vector<Offer> offers(sides_.size());
-    std::vector<const Offer*> all;
+    std::vector<CallDescriptor> descriptors(sides_.size());
+    std::vector<const CallDescriptor*> all;
     for (std::size_t p = 0; p < sides_.size(); ++p) {
-      sides_[p].call.offer_in(offers[p]);
-      all.push_back(&offers[p]);
+      sides_[p].call.describe_in(descriptors[p]);
+      all.push_back(&descriptors[p]);
     }
     const FpEnvironment environment;
     const Exchange exchange(sides_[0].call, static_cast<int>(sides_.size()), all.data(), 1 << 20);

@@ -106,14 +106,14 @@ struct Plan {
       : firsts{0} {
     for (const int each : layout) firsts.push_back(firsts.back() + each);
     members.emplace(the_case, firsts.back(), n, random);
-    for (int p = 0; p < firsts.back(); ++p) offers.push_back(&(*members)[p].offer);
+    for (int p = 0; p < firsts.back(); ++p) descriptors.push_back(&(*members)[p].descriptor);
     const Call& call = (*members)[0].call;
-    tasks.emplace(call, firsts.back(), offers.data(), TaskList::Ranks{0, firsts.back()});
-    schedule.emplace(call, *tasks, offers.data(), firsts);
+    tasks.emplace(call, firsts.back(), descriptors.data(), TaskList::Ranks{0, firsts.back()});
+    schedule.emplace(call, *tasks, descriptors.data(), firsts);
   }
   std::vector<int> firsts;
   std::optional<Members> members;
-  std::vector<const Offer*> offers;
+  std::vector<const CallDescriptor*> descriptors;
   std::optional<TaskList> tasks;
   std::optional<WorkerSchedule> schedule;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offer: describes the tensors that a member brings to a round to its peers.
+// CallDescriptor: describes the tensors that a member brings to a round to its peers.
 #pragma once
 
 #include <atomic>
@@ -12,9 +12,9 @@ namespace dist {
 
 // Valid while the member is in the round. Properties that must be equal for all members, such as the number
 // of tensors and their dtypes, are in the signatures instead.
-struct Offer {
+struct CallDescriptor {
   // The data of the first tensors. If there is one dense tensor, peers read nothing else. The fields down to
-  // `strided` share one cache line with the slot's fields before the offer, because a second line would have
+  // `strided` share one cache line with the slot's fields before the descriptor, because a second line would have
   // to travel between cores as well.
   const std::byte* in_data;
   std::byte* out_data;
