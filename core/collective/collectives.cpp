@@ -7,10 +7,10 @@
 
 #include "core/base/on_stack.hpp"
 #include "core/base/text.hpp"
+#include "core/collective/algorithm.hpp"
 #include "core/collective/checked_calls.hpp"
 #include "core/collective/exchange.hpp"
 #include "core/collective/one_tensor.hpp"
-#include "core/collective/route.hpp"
 #include "core/collective/share.hpp"
 #include "core/collective/travel.hpp"
 #include "core/collective/walk.hpp"
@@ -108,11 +108,11 @@ template <class Published>
 
 // Does the member's share of a round in which all members agree: its part, or what is left of all members'
 // blocks. Returns false if buffers of a dense list may overlap; of other calls it must be known that they do not.
-bool do_share(const Member& member, const Exchange& exchange, Route route) noexcept {
+bool do_share(const Member& member, const Exchange& exchange, Algorithm algorithm) noexcept {
   Group& group = member.group;
   const FpEnvironment environment;
   TaskList::Cursor cursor;
-  if (route == Route::kBlocks) {
+  if (algorithm == Algorithm::kBlocks) {
     bool apart = true;
     share_blocks(member, exchange.units(), exchange.block_units(), [&](Range block) {
       if (exchange.folds_dense()) {
@@ -146,10 +146,10 @@ bool do_share(const Member& member, const Exchange& exchange, Route route) noexc
 }
 
 // If members bring parts of different sizes, the number of bytes is known only after they have met.
-Route route_of_met(const Group& group, const Exchange& exchange) noexcept {
-  return route_of({.members = group.size(),
-                   .oversubscribed = group.oversubscribed(),
-                   .bytes = group.oversubscribed() ? exchange.bytes_each() : exchange.bytes()});
+Algorithm algorithm_of_met(const Group& group, const Exchange& exchange) noexcept {
+  return algorithm_of({.members = group.size(),
+                       .oversubscribed = group.oversubscribed(),
+                       .bytes = group.oversubscribed() ? exchange.bytes_each() : exchange.bytes()});
 }
 
 // The work of a member that has met its peers.
@@ -161,7 +161,7 @@ Status work_together(const Member& member, const Call& call) noexcept {
     const Exchange exchange(call, group.size(), descriptors, member.cache_bytes);
     if (!exchange.folds_dense() && exchange.refuses(group, member.me, nullptr))
       return refuse(member, call, exchange);
-    if (!do_share(member, exchange, route_of_met(group, exchange)))
+    if (!do_share(member, exchange, algorithm_of_met(group, exchange)))
       return finish_overlapping(member, call, exchange);
   }
   return group.finish(member.me);
@@ -224,7 +224,7 @@ Status work_oversubscribed(const Member& member, const Call& call) noexcept {
     };
     const bool dense = exchange.folds_dense();
     if (const ErrorRecord* const why = dense ? nullptr : refusal()) return why;
-    *out_shares = route_of_met(group, exchange) != Route::kAlone;
+    *out_shares = algorithm_of_met(group, exchange) != Algorithm::kAlone;
     if (*out_shares) return nullptr;
     const FpEnvironment environment;
     if (dense) {
@@ -244,7 +244,7 @@ Status work_oversubscribed(const Member& member, const Call& call) noexcept {
     auto* const descriptors = DIST_ON_STACK(const CallDescriptor*, group.size());
     collect_descriptors(member, descriptors);
     const Exchange exchange(call, group.size(), descriptors, member.cache_bytes);
-    if (!do_share(member, exchange, Route::kBlocks)) return finish_overlapping(member, call, exchange);
+    if (!do_share(member, exchange, Algorithm::kBlocks)) return finish_overlapping(member, call, exchange);
   }
   return group.finish(member.me);
 }
@@ -356,14 +356,14 @@ Status check_and_meet(const Member& member, Call& call) noexcept {
   }
   const auto published = [&] { record_arrival(member, signature, call.bytes, 0); };
   const bool empty = call.bytes == 0 && !call.must_fit();
-  const Route route =
-      route_of({group.size(), group.oversubscribed(), empty || leaves_unchanged(call, group.size()),
-                call.can_travel(), call.bytes});
-  if (route == Route::kTravels) {
+  const Algorithm algorithm =
+      algorithm_of({group.size(), group.oversubscribed(), empty || leaves_unchanged(call, group.size()),
+                    call.can_travel(), call.bytes});
+  if (algorithm == Algorithm::kTravels) {
     if (call.strided) return reduce_one_with_gaps(member, call, published);
     return reduce_one(member, OneTensor(call), call.in[0], call.out[0], published, [] {});
   }
-  if (route == Route::kNothing) return group.arrive(member.me, member.timeout_ns, published);
+  if (algorithm == Algorithm::kNothing) return group.arrive(member.me, member.timeout_ns, published);
   const auto work = [&] {
     if (!group.oversubscribed()) return work_in_parts(member, call, published);
     record_arrival(member, signature, call.bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocking collectives on tensors. A member validates its call, publishes its signature, meets its peers, and
-// does its share of the work (exchange.hpp) with the algorithm that route.hpp selects.
+// does its share of the work (exchange.hpp) with the algorithm that algorithm.hpp selects.
 #pragma once
 
 #include <cstddef>

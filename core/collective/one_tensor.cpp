@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "core/collective/algorithm.hpp"
 #include "core/collective/collectives.hpp"
 #include "core/collective/exchange.hpp"
-#include "core/collective/route.hpp"
 #include "core/kernel/fp_environment.hpp"
 
 namespace dist {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/collective/route.hpp"
+#include "core/collective/algorithm.hpp"
 #include "core/kernel/fp_environment.hpp"
 #include "core/kernel/identity.hpp"
 #include "core/kernel/reduce.hpp"

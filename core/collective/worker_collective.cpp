@@ -8,9 +8,9 @@
 #include "core/collective/exchange.hpp"
 #include "core/collective/one_tensor.hpp"
 #include "core/collective/partition.hpp"
+#include "core/collective/worker_algorithm.hpp"
 #include "core/collective/worker_payload.hpp"
 #include "core/collective/worker_pieces.hpp"
-#include "core/collective/worker_route.hpp"
 #include "core/collective/worker_schedule.hpp"
 #include "core/collective/worker_tables.hpp"
 #include "core/kernel/fp_environment.hpp"
@@ -146,8 +146,9 @@ Status check_and_meet(const Member& member, WorkerMeeting& meeting, Call& call) 
   CallDescriptor& own = group.outgoing(member.me).descriptor;
   call.describe_in(own);
   Payload& payload = meeting.round().outgoing(member.me);
-  payload.complete = worker_route_of(worker_question(call, meeting.num_workers(), size, me,
-                                                     meeting.own_staging_bytes())) == WorkerRoute::kTogether;
+  payload.complete =
+      worker_algorithm_of(worker_question(call, meeting.num_workers(), size, me,
+                                          meeting.own_staging_bytes())) == WorkerAlgorithm::kTogether;
   DIST_TRY(pack_payload(call, own, size, payload));
   Status status;
   const auto published = [&] {

@@ -2,8 +2,8 @@
 #include "core/collective/worker_crossing.hpp"
 
 #include "core/collective/collectives.hpp"
+#include "core/collective/worker_algorithm.hpp"
 #include "core/collective/worker_payload.hpp"
-#include "core/collective/worker_route.hpp"
 
 namespace dist {
 
@@ -19,9 +19,9 @@ bool WorkerCrossing::pack_payloads() noexcept {
   for (int p = 0; p < members.count(); ++p) {
     const Side& mine = side(p);
     Payload& payload = round_.outgoing(p);
-    payload.complete =
-        worker_route_of(worker_question(*mine.call, members.num_workers(), members.num_members(),
-                                        members.first() + p, options_.most_bytes)) == WorkerRoute::kTogether;
+    payload.complete = worker_algorithm_of(worker_question(
+                           *mine.call, members.num_workers(), members.num_members(), members.first() + p,
+                           options_.most_bytes)) == WorkerAlgorithm::kTogether;
     if (!pack_payload(*mine.call, *mine.descriptor, members.num_members(), payload).ok()) return false;
   }
   return true;

@@ -47,19 +47,19 @@ WorkerPieces::WorkerPieces(const Side& side, const Call& call, const WorkerSched
       pieces_(schedule.pieces(slice_)) {
   const auto workers = static_cast<std::size_t>(workers_);
   const auto members = static_cast<std::size_t>(members_.num_members());
-  sent_ = room.take<Way>(workers);
-  got_ = room.take<Way>(workers);
+  sent_ = room.take<StagedLane>(workers);
+  got_ = room.take<StagedLane>(workers);
   passages_ = room.take<Passage>(workers);
   folded_ = room.take<CallDescriptor>(members);
   folded_at_ = room.take<const CallDescriptor*>(members);
   folded_lists_ = room.take<dist_tensor>(lists_before(members_.num_members()));
   if (folds()) got_ = sent_;
   for (int w = 0; w < workers_; ++w) {
-    Way& to = *new (&sent_[w]) Way{};
+    StagedLane& to = *new (&sent_[w]) StagedLane{};
     to.lane = folds() ? schedule.owned(w) : schedule.between(me_, schedule.to_all() ? me_ : w);
     to.cursor = schedule.begin(to.lane);
     if (folds()) continue;
-    Way& from = *new (&got_[w]) Way{};
+    StagedLane& from = *new (&got_[w]) StagedLane{};
     from.lane = schedule.between(w, me_);
     from.cursor = schedule.begin(from.lane);
   }
@@ -68,8 +68,8 @@ WorkerPieces::WorkerPieces(const Side& side, const Call& call, const WorkerSched
 void WorkerPieces::needs(int num_workers, int num_members, std::size_t lists, Room& room) noexcept {
   const auto workers = static_cast<std::size_t>(num_workers);
   const auto members = static_cast<std::size_t>(num_members);
-  room.take<Way>(workers);
-  room.take<Way>(workers);
+  room.take<StagedLane>(workers);
+  room.take<StagedLane>(workers);
   room.take<Passage>(workers);
   room.take<CallDescriptor>(members);
   room.take<const CallDescriptor*>(members);
@@ -85,10 +85,11 @@ std::size_t WorkerPieces::lists_before(int rank) const noexcept {
 // Calls visit(flow, first, count, at) for the piece's elements, which begin `at` bytes after the start of a
 // list or result. Returns the position in the lane after the piece.
 template <class Visit>
-WorkerSchedule::Cursor WorkerPieces::for_flows(const Way& way, bool results, Visit&& visit) const noexcept {
-  WorkerSchedule::Cursor cursor = way.cursor;
+WorkerSchedule::Cursor WorkerPieces::for_flows(const StagedLane& staged, bool results,
+                                               Visit&& visit) const noexcept {
+  WorkerSchedule::Cursor cursor = staged.cursor;
   Packed packed;
-  schedule_.for_flows(way.lane, way.piece, cursor,
+  schedule_.for_flows(staged.lane, staged.piece, cursor,
                       [&](const WorkerSchedule::Flow& flow, std::size_t first, std::size_t count) {
                         const dist_tensor& like = call_.in != nullptr ? call_.in[flow.t] : call_.out[flow.t];
                         visit(flow, first, count,
@@ -99,25 +100,26 @@ WorkerSchedule::Cursor WorkerPieces::for_flows(const Way& way, bool results, Vis
 
 // Assigns places in staging memory to everything in a piece.
 void WorkerPieces::lay_out(std::size_t slice, std::size_t index) noexcept {
-  const auto measure = [&](Way& way) {
-    way.piece = WorkerSchedule::piece_of(way.lane, slice, index);
+  const auto measure = [&](StagedLane& staged) {
+    staged.piece = WorkerSchedule::piece_of(staged.lane, slice, index);
     Packed in;
     Packed out;
-    way.flows = 0;
-    way.next = for_flows(
-        way, false, [&](const WorkerSchedule::Flow& flow, std::size_t first, std::size_t count, std::size_t) {
+    staged.flows = 0;
+    staged.next = for_flows(
+        staged, false,
+        [&](const WorkerSchedule::Flow& flow, std::size_t first, std::size_t count, std::size_t) {
           const dist_dtype dtype = call_.in != nullptr ? call_.in[flow.t].dtype : call_.out[flow.t].dtype;
           in.place(dtype, count);
           out.place(call_.out_dtype(dtype), count);
-          ++way.flows;
-          way.flow = flow;
-          way.first = first;
-          way.count = count;
+          ++staged.flows;
+          staged.flow = flow;
+          staged.first = first;
+          staged.count = count;
         });
-    way.in_end = in.end();
-    way.in_bytes = in.bytes();
-    way.out_end = out.end();
-    way.out_bytes = out.bytes();
+    staged.in_end = in.end();
+    staged.in_bytes = in.bytes();
+    staged.out_end = out.end();
+    staged.out_bytes = out.bytes();
   };
   for (int w = 0; w < workers_; ++w) {
     measure(sent_[w]);
@@ -133,12 +135,12 @@ void WorkerPieces::lay_out_lanes() noexcept {
     return room_ - bytes;
   };
   for (int w = 0; w < workers_; ++w) {
-    Way& way = sent_[w];
+    StagedLane& staged = sent_[w];
     const bool mine = w == me_;
-    way.in = take((mine ? lists_before(members_.num_members()) : lists_of(me_)) * way.in_bytes);
+    staged.in = take((mine ? lists_before(members_.num_members()) : lists_of(me_)) * staged.in_bytes);
     if (!mine && !schedule_.to_all()) continue;
     const auto members = static_cast<std::size_t>(members_.num_members());
-    way.out = take((!mine ? results_of(me_) : prefixes() ? members : 1) * way.out_bytes);
+    staged.out = take((!mine ? results_of(me_) : prefixes() ? members : 1) * staged.out_bytes);
   }
 }
 
@@ -160,29 +162,29 @@ void WorkerPieces::lay_out_pairs() noexcept {
 
 // ---- Data that need not be copied ----
 
-std::byte* WorkerPieces::in_tensor(const Way& way, int rank, std::size_t list) const noexcept {
-  if (!folds() || way.flows != 1) return nullptr;
-  const dist_tensor& tensor = descriptors_[rank]->in[list * call_.n + way.flow.t];
-  return TensorPart(tensor, call_.axis_of(way.flow.t), way.flow.src_at, way.flow.along)
-      .side_by_side(way.first, way.count);
+std::byte* WorkerPieces::in_tensor(const StagedLane& staged, int rank, std::size_t list) const noexcept {
+  if (!folds() || staged.flows != 1) return nullptr;
+  const dist_tensor& tensor = descriptors_[rank]->in[list * call_.n + staged.flow.t];
+  return TensorPart(tensor, call_.axis_of(staged.flow.t), staged.flow.src_at, staged.flow.along)
+      .side_by_side(staged.first, staged.count);
 }
 
 // If all members need the same result.
-std::byte* WorkerPieces::out_tensor(const Way& way, int rank) const noexcept {
-  if (!has_outs() || prefixes() || way.flows != 1) return nullptr;
-  const dist_tensor& tensor = descriptors_[rank]->out[way.flow.t];
-  return TensorPart(tensor, call_.axis_of(way.flow.t), way.flow.dst_at, way.flow.along)
-      .side_by_side(way.first, way.count);
+std::byte* WorkerPieces::out_tensor(const StagedLane& staged, int rank) const noexcept {
+  if (!has_outs() || prefixes() || staged.flows != 1) return nullptr;
+  const dist_tensor& tensor = descriptors_[rank]->out[staged.flow.t];
+  return TensorPart(tensor, call_.axis_of(staged.flow.t), staged.flow.dst_at, staged.flow.along)
+      .side_by_side(staged.first, staged.count);
 }
 
-std::byte* WorkerPieces::sent_from(const Way& way) const noexcept {
+std::byte* WorkerPieces::sent_from(const StagedLane& staged) const noexcept {
   const int only = members_.first();
   const bool alone = members_.count() == 1 && descriptors_[only]->contributions == 1;
-  return alone ? in_tensor(way, only, 0) : nullptr;
+  return alone ? in_tensor(staged, only, 0) : nullptr;
 }
 
-std::byte* WorkerPieces::sent_to(const Way& way) const noexcept {
-  return members_.count() == 1 ? out_tensor(way, members_.first()) : nullptr;
+std::byte* WorkerPieces::sent_to(const StagedLane& staged) const noexcept {
+  return members_.count() == 1 ? out_tensor(staged, members_.first()) : nullptr;
 }
 
 std::byte* WorkerPieces::result_for(int rank) const noexcept {
@@ -206,10 +208,10 @@ void WorkerPieces::pack() const noexcept {
   }
 }
 
-void WorkerPieces::pack(const Way& way, std::size_t list, std::size_t at) const noexcept {
+void WorkerPieces::pack(const StagedLane& staged, std::size_t list, std::size_t at) const noexcept {
   std::byte* const to = side_.round.staging() + at;
   for_flows(
-      way, false,
+      staged, false,
       [&](const WorkerSchedule::Flow& flow, std::size_t first, std::size_t count, std::size_t place) {
         if (!folds() && flow.from != rank()) return;
         const dist_tensor& tensor = call_.in[list * call_.n + flow.t];
@@ -220,7 +222,7 @@ void WorkerPieces::pack(const Way& way, std::size_t list, std::size_t at) const 
 // Passages before anything is folded.
 std::span<const Passage> WorkerPieces::ins() noexcept {
   std::byte* const base = side_.round.staging();
-  const Way& own = sent_[me_];
+  const StagedLane& own = sent_[me_];
   for (int w = 0; w < workers_; ++w) {
     if (w == me_) continue;
     Passage& passage = passages_[w];
@@ -240,7 +242,7 @@ std::span<const Passage> WorkerPieces::ins() noexcept {
 // Passages after that.
 std::span<const Passage> WorkerPieces::outs() noexcept {
   std::byte* const base = side_.round.staging();
-  const Way& own = sent_[me_];
+  const StagedLane& own = sent_[me_];
   for (int w = 0; w < workers_; ++w) {
     if (w == me_) continue;
     const std::byte* const from =
@@ -273,7 +275,7 @@ void WorkerPieces::fold(std::size_t part, std::size_t parts) const noexcept {
 
 // Folds like an exchange of one dense tensor per list.
 void WorkerPieces::fold(const Run& run, std::size_t part, std::size_t parts) const noexcept {
-  const Way& own = sent_[me_];
+  const StagedLane& own = sent_[me_];
   const auto length = static_cast<int64_t>(run.count);
   const dist_tensor like{nullptr, run.dtype, 1, &length, nullptr};
   Call call = call_;
@@ -320,23 +322,23 @@ bool WorkerPieces::written_by_another(std::size_t t) const noexcept {
 void WorkerPieces::unpack() const noexcept {
   if (call_.out == nullptr) return;
   for (int w = 0; w < workers_; ++w) {
-    const Way& way = got_[w];
+    const StagedLane& staged = got_[w];
     if (!folds()) {
-      unpack(way, way.in);
-    } else if (w == me_ ? out_tensor(way, rank()) != nullptr : sent_to(way) != nullptr) {
+      unpack(staged, staged.in);
+    } else if (w == me_ ? out_tensor(staged, rank()) != nullptr : sent_to(staged) != nullptr) {
       continue;
     } else if (w == me_ || schedule_.to_all()) {
       const auto result = static_cast<std::size_t>(!prefixes() ? 0 : w == me_ ? rank() : side_.member);
-      unpack(way, way.out + result * way.out_bytes);
+      unpack(staged, staged.out + result * staged.out_bytes);
     }
   }
 }
 
-void WorkerPieces::unpack(const Way& way, std::size_t at) const noexcept {
+void WorkerPieces::unpack(const StagedLane& staged, std::size_t at) const noexcept {
   // A host operator has no identity for the first result of an exclusive scan.
   if (prefixes() && call_.kind == DIST_SCAN_EXCLUSIVE && call_.op == DIST_REDUCE_USER && rank() == 0) return;
   const std::byte* const from = side_.round.staging() + at;
-  for_flows(way, folds(),
+  for_flows(staged, folds(),
             [&](const WorkerSchedule::Flow& flow, std::size_t first, std::size_t count, std::size_t place) {
               if (flow.to != WorkerSchedule::kAllRanks && flow.to != rank()) return;
               if (written_by_another(flow.t)) return;

@@ -54,7 +54,7 @@ class WorkerPieces {
 
  private:
   // A lane, and the place of its piece in staging memory: the elements of each list, and then the results.
-  struct Way {
+  struct StagedLane {
     WorkerSchedule::Lane lane;
     WorkerSchedule::Cursor cursor;
     WorkerSchedule::Cursor next;
@@ -91,25 +91,25 @@ class WorkerPieces {
     return prefixes() ? static_cast<std::size_t>(members_.count_of(worker)) : 1;
   }
   template <class Visit>
-  WorkerSchedule::Cursor for_flows(const Way& way, bool results, Visit&& visit) const noexcept;
+  WorkerSchedule::Cursor for_flows(const StagedLane& staged, bool results, Visit&& visit) const noexcept;
   // The size of this many lists, or results, in sequence.
   static std::size_t bytes_of(std::size_t lists, std::size_t each, std::size_t end) noexcept {
     return lists == 0 ? 0 : (lists - 1) * each + end;
   }
   // The address of the piece in the tensors of one of this worker's members; NULL if it is not contiguous.
-  std::byte* in_tensor(const Way& way, int rank, std::size_t list) const noexcept;
-  std::byte* out_tensor(const Way& way, int rank) const noexcept;
+  std::byte* in_tensor(const StagedLane& staged, int rank, std::size_t list) const noexcept;
+  std::byte* out_tensor(const StagedLane& staged, int rank) const noexcept;
   // Likewise, for data sent from there to the lane's owner, and by the lane's owner to there.
-  std::byte* sent_from(const Way& way) const noexcept;
-  std::byte* sent_to(const Way& way) const noexcept;
+  std::byte* sent_from(const StagedLane& staged) const noexcept;
+  std::byte* sent_to(const StagedLane& staged) const noexcept;
   // The destination of the own lane's results for a member: its tensor or staging memory.
   std::byte* result_for(int rank) const noexcept;
   void lay_out(std::size_t slice, std::size_t index) noexcept;
   void lay_out_lanes() noexcept;
   void lay_out_pairs() noexcept;
-  void pack(const Way& way, std::size_t list, std::size_t at) const noexcept;
+  void pack(const StagedLane& staged, std::size_t list, std::size_t at) const noexcept;
   void fold(const Run& run, std::size_t part, std::size_t parts) const noexcept;
-  void unpack(const Way& way, std::size_t at) const noexcept;
+  void unpack(const StagedLane& staged, std::size_t at) const noexcept;
   bool written_by_another(std::size_t t) const noexcept;
 
   const Side side_;
@@ -125,8 +125,8 @@ class WorkerPieces {
   std::size_t room_ = 0;
   // By worker. If the schedule folds, these are the owners' lanes, and both arrays are the same; otherwise
   // the lanes to each worker and from each worker.
-  Way* sent_;
-  Way* got_;
+  StagedLane* sent_;
+  StagedLane* got_;
   Passage* passages_;
   // Used by fold().
   CallDescriptor* folded_;

@@ -44,7 +44,8 @@ int number_of(const WorkerLink::Options& options) noexcept {
 
 }  // namespace
 
-Status WorkerLink::Way::join(Network& network, int num_workers, int me, std::optional<Way>* out) noexcept {
+Status WorkerLink::Connection::join(Network& network, int num_workers, int me,
+                                    std::optional<Connection>* out) noexcept {
   if (network.num_workers() != num_workers) {
     return invalid_argument("network is for %s, but the cluster has %d",
                             CountText(network.num_workers(), "worker").text, num_workers);
@@ -55,14 +56,15 @@ Status WorkerLink::Way::join(Network& network, int num_workers, int me, std::opt
   return kOk;
 }
 
-WorkerLink::WorkerLink(Memory& memory, Group& group, const Host& host, Way way, const Options& options)
+WorkerLink::WorkerLink(Memory& memory, Group& group, const Host& host, Connection connection,
+                       const Options& options)
     : memory_(memory),
       cache_bytes_(options.cache_bytes),
       limits_{.bytes_per_pack = options.bytes_per_pack},
       recorder_(options.recorder),
-      way_(std::move(way)),
-      unreachable_(static_cast<int>(options.replicas.size()), options.me, way_.why()),
-      transport_(some_of(memory, way_.transport(), options, &some_, unreachable_)),
+      connection_(std::move(connection)),
+      unreachable_(static_cast<int>(options.replicas.size()), options.me, connection_.why()),
+      transport_(some_of(memory, connection_.transport(), options, &some_, unreachable_)),
       crossings_(options.helpers),
       replicas_share_(transport_),
       replicas_(memory, replicas_share_, group, host, meeting_of(options.replicas, options, crossings_)),
@@ -73,7 +75,7 @@ WorkerLink::WorkerLink(Memory& memory, Group& group, const Host& host, Way way, 
       leaders_(memory, leaders_share_, leaders_group_, host,
                meeting_of(std::pmr::vector<int>(options.replicas.size(), 1, &memory), options, crossings_)),
       groups_(&memory) {
-  if (way_.transport() != nullptr) way_.transport()->log_to(host);
+  if (connection_.transport() != nullptr) connection_.transport()->log_to(host);
 }
 
 void WorkerLink::remove(WorkerGroup& group) noexcept {
@@ -136,11 +138,11 @@ uint32_t WorkerLink::to_announce() noexcept {
 }
 
 bool WorkerLink::reform_due() const noexcept {
-  if (way_.network() == nullptr || !way_.network()->forms()) return false;
+  if (connection_.network() == nullptr || !connection_.network()->forms()) return false;
   for (int w = 0; w < num_workers(); ++w) {
     if (w != me() && replicas_share_.lost(w)) return true;
   }
-  return way_.network()->has_newcomers();
+  return connection_.network()->has_newcomers();
 }
 
 void WorkerLink::begin_turn() noexcept {

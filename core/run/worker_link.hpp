@@ -40,17 +40,17 @@ class WorkerLink final : public AcrossWorkers {
  public:
   // The connection to the other workers, before a WorkerLink uses it. Joined once; closed on destruction
   // unless moved.
-  class Way {
+  class Connection {
    public:
     // There is no connection because of `why`.
-    explicit Way(const char* why = "") noexcept { std::snprintf(why_, sizeof why_, "%s", why); }
-    Way(Way&& other) noexcept
+    explicit Connection(const char* why = "") noexcept { std::snprintf(why_, sizeof why_, "%s", why); }
+    Connection(Connection&& other) noexcept
         : network_(std::move(other.network_)), transport_(std::exchange(other.transport_, nullptr)) {
       std::snprintf(why_, sizeof why_, "%s", other.why_);
     }
-    Way& operator=(Way&&) = delete;
-    ~Way() { close(); }
-    static Status join(Network& network, int num_workers, int me, std::optional<Way>* out) noexcept;
+    Connection& operator=(Connection&&) = delete;
+    ~Connection() { close(); }
+    static Status join(Network& network, int num_workers, int me, std::optional<Connection>* out) noexcept;
     // May be NULL.
     Network* network() const noexcept { return network_.get(); }
     Transport* transport() const noexcept { return transport_; }
@@ -83,7 +83,7 @@ class WorkerLink final : public AcrossWorkers {
     Recorder* recorder;  // for operations in cross-replica context
   };
   // `group` has this worker's replicas. Throws std::bad_alloc.
-  WorkerLink(Memory& memory, Group& group, const Host& host, Way way, const Options& options);
+  WorkerLink(Memory& memory, Group& group, const Host& host, Connection connection, const Options& options);
 
   WorkerMeeting& meeting() noexcept { return replicas_; }
   Crossings& crossings() noexcept { return crossings_; }
@@ -92,10 +92,10 @@ class WorkerLink final : public AcrossWorkers {
   // std::bad_alloc.
   void add(WorkerGroup& group) { groups_.push_back(&group); }
   void remove(WorkerGroup& group) noexcept;
-  const Way& way() const noexcept { return way_; }
+  const Connection& connection() const noexcept { return connection_; }
   // Tells the peers that this worker has left. Callable from any thread, even while a replica is in a
   // collective.
-  void close() noexcept { way_.close(); }
+  void close() noexcept { connection_.close(); }
 
   // Must be called for each run of the strategy: after its group has begun the run, and when the run has
   // ended for any reason.
@@ -176,7 +176,7 @@ class WorkerLink final : public AcrossWorkers {
   const std::size_t cache_bytes_;
   Overriding::Limits limits_;  // changed only during a turn
   Recorder* const recorder_;
-  Way way_;
+  Connection connection_;
   UnreachableTransport unreachable_;
   std::optional<SubsetTransport> some_;  // used if some workers of the cluster do not participate
   SharedTransport transport_;

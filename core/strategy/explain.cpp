@@ -12,9 +12,9 @@
 #include "core/base/os/cgroup.hpp"
 #include "core/base/os/cpus.hpp"
 #include "core/base/text.hpp"
+#include "core/collective/algorithm.hpp"
 #include "core/collective/collectives.hpp"
 #include "core/collective/exchange.hpp"
-#include "core/collective/route.hpp"
 #include "core/kernel/reduce.hpp"
 #include "core/serve/write_metrics.hpp"
 #include "core/strategy/explain_summary.hpp"
@@ -87,9 +87,9 @@ ExplainSummary summary_of(Strategy& strategy) {
   s.simd = kernel_targets()[0];
   s.held_bytes = strategy.memory().held();
   if (s.workers > 1) {
-    const WorkerLink::Way& way = strategy.workers()->way();
-    const Network* const network = way.network();
-    if (network == nullptr) s.no_connection = way.why();
+    const WorkerLink::Connection& connection = strategy.workers()->connection();
+    const Network* const network = connection.network();
+    if (network == nullptr) s.no_connection = connection.why();
     s.exposed = network != nullptr && network->is_exposed();
     s.network_threads = network != nullptr && network->has_threads();
   }
@@ -152,9 +152,10 @@ void write_workers(Strategy& strategy, TextOut& out) {
     return;
   }
   out.add(" with %s of %d\n", ReplicaRange(strategy, 0).text, replicas.global());
-  if (const WorkerLink::Way& way = strategy.workers()->way(); way.network() != nullptr) {
+  if (const WorkerLink::Connection& connection = strategy.workers()->connection();
+      connection.network() != nullptr) {
     char how[512];
-    way.network()->describe(how, sizeof how);
+    connection.network()->describe(how, sizeof how);
     out.add("  other workers: %s\n", how);
   } else {
     out.put("  other workers: cannot be reached; see the warnings\n");
@@ -404,36 +405,38 @@ void write_waiting(Strategy& strategy, TextOut& out) {
 
 // ---- Collectives ----
 
-const char* words_of(Route route) noexcept {
-  switch (route) {
-    case Route::kNothing: break;
-    case Route::kTravels:
+const char* words_of(Algorithm algorithm) noexcept {
+  switch (algorithm) {
+    case Algorithm::kNothing: break;
+    case Algorithm::kTravels:
       return "each replica publishes its data when it arrives; every replica reduces all of it after one "
              "wait";
-    case Route::kAlone: return "the last replica to arrive does all the work, faster than waking the others";
-    case Route::kParts: return "each replica reduces an equal part and writes it to all outputs";
-    case Route::kBlocks: return "each replica reduces its part block by block, then helps the others";
+    case Algorithm::kAlone:
+      return "the last replica to arrive does all the work, faster than waking the others";
+    case Algorithm::kParts: return "each replica reduces an equal part and writes it to all outputs";
+    case Algorithm::kBlocks: return "each replica reduces its part block by block, then helps the others";
   }
   return "replicas only synchronize";
 }
 
 // The algorithms of an all_reduce of one tensor, by size.
-void write_routes(Strategy& strategy, TextOut& out) {
-  RouteQuestion question{.members = strategy.replicas().local(),
-                         .oversubscribed = strategy.group().oversubscribed(),
-                         .can_travel = true,
-                         .bytes = 1};
+void write_algorithms(Strategy& strategy, TextOut& out) {
+  AlgorithmQuestion question{.members = strategy.replicas().local(),
+                             .oversubscribed = strategy.group().oversubscribed(),
+                             .can_travel = true,
+                             .bytes = 1};
   if (question.members == 1) return;
   for (;;) {
     const std::size_t most = most_bytes_like(question);
     const bool last = most > PTRDIFF_MAX;
-    const Route route = route_of(question);
+    const Algorithm algorithm = algorithm_of(question);
     if (last) {
       out.put("  larger");
     } else {
       out.add("  up to %s", Size(most).text);
     }
-    out.add("%s: %s\n", route == Route::kTravels ? ", all_reduce of one tensor" : "", words_of(route));
+    out.add("%s: %s\n", algorithm == Algorithm::kTravels ? ", all_reduce of one tensor" : "",
+            words_of(algorithm));
     if (last) return;
     question.bytes = most + 1;
   }
@@ -442,7 +445,7 @@ void write_routes(Strategy& strategy, TextOut& out) {
 void write_collectives(Strategy& strategy, TextOut& out) {
   const int replicas = strategy.replicas().local();
   out.put("\nCollectives\n");
-  write_routes(strategy, out);
+  write_algorithms(strategy, out);
   static constexpr const char* kNumerics[] = {"ORDERED", "REPRODUCIBLE", "TREE"};
   out.add(
       "  numerics: %s unless a call sets another mode. ORDERED adds from left to right by replica id; "

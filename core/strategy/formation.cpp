@@ -13,7 +13,7 @@ Naming naming_of(const WorkerPlace& worker) noexcept {
 }  // namespace
 
 Formation::Formation(Memory& memory, Strategy& owner, const Plan& plan, WorkerPlace worker,
-                     WorkerLink::Way way, const Change& change)
+                     WorkerLink::Connection connection, const Change& change)
     : Counted(memory),
       change_(change),
       worker_(std::move(worker)),
@@ -21,14 +21,16 @@ Formation::Formation(Memory& memory, Strategy& owner, const Plan& plan, WorkerPl
       group_(memory, plan.num_replicas, plan.policy, plan.host, plan.timeout_ns,
              Membership{0, nullptr, &wait_graph_, naming_of(worker_), plan.pool.keeper}),
       progress_(memory, plan.pool.usable_cpus, plan.pool.placement->within(), plan.pool.placement->bounds()),
-      // Only one of alone_ and workers_ takes the way: workers_ exists if there are several workers.
-      alone_(worker_.num_workers() > 1 ? WorkerLink::Way() : WorkerLink::Way(std::move(way))),
+      // Only one of alone_ and workers_ takes the connection: workers_ exists if there are several workers.
+      alone_(worker_.num_workers() > 1 ? WorkerLink::Connection()
+                                       : WorkerLink::Connection(std::move(connection))),
       readers_(plan.num_replicas),
       recorder_(memory, worker_.count(), {worker_.number(), worker_.num_workers()}, plan.recorded_events),
       // NOLINTNEXTLINE(bugprone-use-after-move, clang-analyzer-cplusplus.Move)
-      pool_(memory, group_, wait_graph_, plan.host, pool_options(owner, plan, std::move(way))) {}
+      pool_(memory, group_, wait_graph_, plan.host, pool_options(owner, plan, std::move(connection))) {}
 
-ReplicaPool::Options Formation::pool_options(Strategy& owner, const Plan& plan, WorkerLink::Way way) {
+ReplicaPool::Options Formation::pool_options(Strategy& owner, const Plan& plan,
+                                             WorkerLink::Connection connection) {
   Arena* const helpers = plan.pool.no_helpers ? nullptr : &progress_;
   ReplicaPool::Options wanted = plan.pool;
   readers_.no_helpers = plan.pool.no_helpers;
@@ -37,7 +39,7 @@ ReplicaPool::Options Formation::pool_options(Strategy& owner, const Plan& plan, 
     readers_.cpus = *cpus;
   }
   if (worker_.num_workers() > 1) {
-    workers_.emplace(memory(), group_, plan.host, std::move(way),
+    workers_.emplace(memory(), group_, plan.host, std::move(connection),
                      WorkerLink::Options{worker_.me, worker_.replicas, worker_.numbers, plan.timeout_ns,
                                          wanted.channels.cache_bytes, plan.staging_bytes,
                                          wanted.bytes_per_pack, helpers, recorder_.outside()});

@@ -46,10 +46,10 @@ class Formation final : public Counted {
     bool failed = false;  // no formation could be created
     Parting parting;      // then, what was known about the previous one
   };
-  // `way` connects the workers of the cluster; `worker` specifies which of them take part. Throws
+  // `connection` connects the workers of the cluster; `worker` specifies which of them take part. Throws
   // std::bad_alloc. Creates no thread.
-  Formation(Memory& memory, Strategy& owner, const Plan& plan, WorkerPlace worker, WorkerLink::Way way,
-            const Change& change);
+  Formation(Memory& memory, Strategy& owner, const Plan& plan, WorkerPlace worker,
+            WorkerLink::Connection connection, const Change& change);
 
   uint32_t generation() const noexcept { return change_.generation; }
   const Change& change() const noexcept { return change_; }
@@ -57,7 +57,7 @@ class Formation final : public Counted {
   // NULL if there is no other worker.
   WorkerLink* workers() noexcept { return workers_ ? &*workers_ : nullptr; }
   // The network on which workers join and leave; may be NULL.
-  Network* network() const noexcept { return (workers_ ? workers_->way() : alone_).network(); }
+  Network* network() const noexcept { return (workers_ ? workers_->connection() : alone_).network(); }
   const Readers& readers() const noexcept { return readers_; }
   Group& group() noexcept { return group_; }
   const FlightRecorder& recorder() const noexcept { return recorder_; }
@@ -71,7 +71,7 @@ class Formation final : public Counted {
 
  private:
   ~Formation() override { end_datasets(); }
-  ReplicaPool::Options pool_options(Strategy& owner, const Plan& plan, WorkerLink::Way way);
+  ReplicaPool::Options pool_options(Strategy& owner, const Plan& plan, WorkerLink::Connection connection);
 
   const Change change_;
   const WorkerPlace worker_;
@@ -79,8 +79,8 @@ class Formation final : public Counted {
   Group group_;
   Arena progress_;  // runs asynchronous collectives
   std::optional<WorkerLink> workers_;
-  WorkerLink::Way alone_;   // the connection of a single worker, which others may join later
-  Ref<WorkerSteps> steps_;  // only with several workers
+  WorkerLink::Connection alone_;  // the connection of a single worker, which others may join later
+  Ref<WorkerSteps> steps_;        // only with several workers
   Readers readers_;
   FlightRecorder recorder_;
   ReplicaPool pool_;

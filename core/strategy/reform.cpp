@@ -28,7 +28,7 @@ Status check(Strategy& strategy, const ReformOptions& options, const char* call)
     return failed_precondition("`%s()`: the strategy has only one worker, so there is nothing to re-form",
                                call);
   }
-  if (strategy.way_options().network != nullptr) {
+  if (strategy.connection_options().network != nullptr) {
     return fail(DIST_UNIMPLEMENTED,
                 "`%s()`: workers that share a process (`dist_worker_options.network`) cannot re-form. Create "
                 "new strategies on a new network.",
@@ -108,7 +108,7 @@ class Reforming {
     WorkerPlace place(strategy_.memory());
     place = old.worker();
     parting_.newcomers.reset();
-    DIST_TRY(strategy_.enter(std::move(place), WorkerLink::Way(why.message),
+    DIST_TRY(strategy_.enter(std::move(place), WorkerLink::Connection(why.message),
                              {.generation = old.generation(), .failed = true, .parting = parting_}));
     return fail(why);
   }
@@ -126,11 +126,11 @@ class Reforming {
     const int64_t limit =
         std::max<int64_t>(options_.timeout_ns == 0 ? strategy_.timeout_ns() : options_.timeout_ns, 0);
     const int64_t begin = steady_now_ns();
-    std::optional<WorkerLink::Way> way;
+    std::optional<WorkerLink::Connection> connection;
     Formed formed;
     for (;;) {
       if (limit != 0) wanted.timeout_ns = std::max<int64_t>(limit - (steady_now_ns() - begin), 1);
-      const Status made = try_to_form(wanted, &way, &formed);
+      const Status made = try_to_form(wanted, &connection, &formed);
       if (made.ok()) break;
       const ErrorRecord why = last_error();
       // Worker 0 has given up or is about to, and will return.
@@ -144,26 +144,28 @@ class Reforming {
     change.generation = formed.generation;
     change.num_joined = static_cast<int>((formed.members - formed.stayed).count());
     if (parting_.met) change.num_left = static_cast<int>((wanted.before - formed.stayed).count());
-    return strategy_.enter(place_in(strategy_.memory(), cluster, formed.members), std::move(*way), change);
+    return strategy_.enter(place_in(strategy_.memory(), cluster, formed.members), std::move(*connection),
+                           change);
   }
 
-  Status try_to_form(Forming& wanted, std::optional<WorkerLink::Way>* way, Formed* formed) {
+  Status try_to_form(Forming& wanted, std::optional<WorkerLink::Connection>* connection, Formed* formed) {
     Memory& memory = strategy_.memory();
     // Read the settings again, because certificates may have changed.
     JobSettings settings(memory);
     DIST_TRY(read_job_settings(&settings));
-    DIST_TRY(find_way_to_form(memory, strategy_.way_options(), strategy_.cluster_place(), settings,
-                              {parting_.met ? old_->generation() : kNoGeneration, parting_.job}, way));
+    DIST_TRY(find_connection_to_form(
+        memory, strategy_.connection_options(), strategy_.cluster_place(), settings,
+        {parting_.met ? old_->generation() : kNoGeneration, parting_.job}, connection));
     wanted.window_ns = options_.window_ns != 0           ? options_.window_ns
                        : settings.security.lease_ns != 0 ? settings.security.lease_ns
                                                          : kDefaultLeaseNs;
-    Network& network = *(*way)->network();
+    Network& network = *(*connection)->network();
     const Status made = network.form(wanted, formed);
     if (made.ok()) return kOk;
     // This worker may try again, so it must not count as having left.
     const ErrorRecord why = last_error();
     wanted.expected |= network.leave().newcomers;
-    way->reset();
+    connection->reset();
     return fail(why);
   }
 

@@ -300,7 +300,7 @@ WorkerPlace copy_of(Memory& memory, const WorkerPlace& place) {
   return copy;
 }
 
-WayOptions way_options_of(const StrategyOptions& options) noexcept {
+ConnectionOptions connection_options_of(const StrategyOptions& options) noexcept {
   return {options.allocator, options.network, options.transport, options.cluster_resolver};
 }
 
@@ -368,23 +368,24 @@ Status Strategy::create(const StrategyOptions& given, Strategy** out) {
   Devices devices(place);
   DIST_TRY(devices.set(options.kind, options.devices, plan.num_replicas, options.parameter_device));
   if (worker.job.is_set) devices.belong_to(worker.job.text, worker.task);
-  std::optional<WorkerLink::Way> way;
+  std::optional<WorkerLink::Connection> connection;
   if (worker.num_workers() > 1) {
-    DIST_TRY(find_way(place, way_options_of(options), worker, settings, &way));
+    DIST_TRY(find_connection(place, connection_options_of(options), worker, settings, &connection));
     // The threads that move messages need the CPUs on which replicas would spin.
-    if (way->network() != nullptr && way->network()->has_threads()) plan.policy.oversubscribed = true;
+    if (connection->network() != nullptr && connection->network()->has_threads())
+      plan.policy.oversubscribed = true;
   } else {
-    way.emplace();
+    connection.emplace();
   }
-  auto strategy =
-      make_counted<Strategy>(place, options, plan, std::move(devices), std::move(worker), std::move(*way));
+  auto strategy = make_counted<Strategy>(place, options, plan, std::move(devices), std::move(worker),
+                                         std::move(*connection));
   DIST_TRY(strategy->pool().start());
   *out = strategy.take();
   return kOk;
 }
 
 Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& plan, Devices devices,
-                   WorkerPlace worker, WorkerLink::Way way)
+                   WorkerPlace worker, WorkerLink::Connection connection)
     : Counted(memory),
       origin_(plan.origin),
       timeout_ns_(plan.timeout_ns),
@@ -398,7 +399,7 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
       mesh_(make_mesh(options.mesh, memory)),
       spmd_(options.mesh.spmd),
       reform_(options.reform),
-      way_options_(way_options_of(options)),
+      connection_options_(connection_options_of(options)),
       cluster_place_(copy_of(memory, worker)),
       placement_(make_placement(memory, options, origin_, plan.num_replicas, mesh_.num_devices)),
       arena_(memory, may_help(options) ? plan.usable_cpus : 1, placement_.within(), placement_.bounds(),
@@ -409,7 +410,7 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
       late_destroys_(options.late_destroys),
       numbers_(make_counted<ReplicaNumbers>(memory, worker.count())),
       plan_(formation_plan(options, plan)),
-      now_(make_counted<Formation>(memory, *this, plan_, std::move(worker), std::move(way),
+      now_(make_counted<Formation>(memory, *this, plan_, std::move(worker), std::move(connection),
                                    Formation::Change{})),
       formation_(now_.get()) {}
 
@@ -459,9 +460,11 @@ Formation::Plan Strategy::formation_plan(const StrategyOptions& options, const P
           wanted};
 }
 
-Status Strategy::enter(WorkerPlace worker, WorkerLink::Way way, const Formation::Change& change) {
+Status Strategy::enter(WorkerPlace worker, WorkerLink::Connection connection,
+                       const Formation::Change& change) {
   const ReplicaCount count = worker.count();
-  auto next = make_counted<Formation>(memory(), *this, plan_, std::move(worker), std::move(way), change);
+  auto next =
+      make_counted<Formation>(memory(), *this, plan_, std::move(worker), std::move(connection), change);
   DIST_TRY(next->pool().start());
   numbers_->change(count);
   before_ = std::move(now_);

@@ -182,10 +182,10 @@ class Strategy final : public Counted {
   // NULL if they were never requested.
   Instances* known_instances() const noexcept { return serving_.load(std::memory_order_acquire); }
   // Replaces the formation, whose pool must have been shut down; see core/strategy/reform.hpp.
-  Status enter(WorkerPlace worker, WorkerLink::Way way, const Formation::Change& change);
+  Status enter(WorkerPlace worker, WorkerLink::Connection connection, const Formation::Change& change);
   // All workers of the cluster, whether they take part or not.
   const WorkerPlace& cluster_place() const noexcept { return cluster_place_; }
-  const WayOptions& way_options() const noexcept { return way_options_; }
+  const ConnectionOptions& connection_options() const noexcept { return connection_options_; }
   // Held while re-forming, waiting for worker 0, or ending the strategy.
   std::mutex& reforming() noexcept { return reforming_; }
   // Begins a wait outside of runs. The returned flag becomes true on cancel(), and stays true after
@@ -208,7 +208,7 @@ class Strategy final : public Counted {
   struct Plan;
   // For create().
   Strategy(Memory& memory, const StrategyOptions& options, const Plan& plan, Devices devices,
-           WorkerPlace worker, WorkerLink::Way way);
+           WorkerPlace worker, WorkerLink::Connection connection);
 
  private:
   ~Strategy() override;
@@ -229,7 +229,7 @@ class Strategy final : public Counted {
   DeviceMesh mesh_;
   const bool spmd_;
   const dist_reform reform_;
-  const WayOptions way_options_;
+  const ConnectionOptions connection_options_;
   const WorkerPlace cluster_place_;
   const Placement placement_;
   Arena arena_;  // for functions called from outside of runs

@@ -34,11 +34,11 @@ struct Generations {
 };
 
 // Options take precedence over the environment.
-int32_t transport_of(const WayOptions& options, const JobSettings& settings) noexcept {
+int32_t transport_of(const ConnectionOptions& options, const JobSettings& settings) noexcept {
   return options.transport != DIST_TRANSPORT_AUTO ? options.transport : settings.transport;
 }
 
-Status create_grpc(Memory& memory, const WayOptions& options, const WorkerPlace& place,
+Status create_grpc(Memory& memory, const ConnectionOptions& options, const WorkerPlace& place,
                    const JobSettings& settings, const Generations& generations, Ref<Network>* out) {
   Ref<ClusterSpec> spec;
   DIST_TRY(options.cluster_resolver->spec(&spec));
@@ -69,7 +69,7 @@ Status create_grpc(Memory& memory, const WayOptions& options, const WorkerPlace&
 }
 
 // Whether it is known that the workers are not on loopback. Names are not resolved when a strategy is created.
-bool is_off_loopback(Memory& memory, const WayOptions& options, const WorkerPlace& place) {
+bool is_off_loopback(Memory& memory, const ConnectionOptions& options, const WorkerPlace& place) {
   Ref<ClusterSpec> spec;
   if (!options.cluster_resolver->spec(&spec).ok()) return false;
   const std::pmr::vector<const char*> addresses = addresses_of(memory, *spec, place.job.text);
@@ -80,7 +80,7 @@ bool is_off_loopback(Memory& memory, const WayOptions& options, const WorkerPlac
 }
 
 // The setting that selected no transport.
-const char* named_none(const WayOptions& options) noexcept {
+const char* named_none(const ConnectionOptions& options) noexcept {
   return options.transport == DIST_TRANSPORT_NONE
              ? "`dist_worker_options.transport` is `DIST_TRANSPORT_NONE`"_m
              : "DIST_TRANSPORT is \"none\"";
@@ -88,10 +88,10 @@ const char* named_none(const WayOptions& options) noexcept {
 
 }  // namespace
 
-Status find_way(Memory& memory, const WayOptions& options, const WorkerPlace& place,
-                const JobSettings& settings, std::optional<WorkerLink::Way>* out) {
+Status find_connection(Memory& memory, const ConnectionOptions& options, const WorkerPlace& place,
+                       const JobSettings& settings, std::optional<WorkerLink::Connection>* out) {
   if (options.network != nullptr) {
-    return WorkerLink::Way::join(*options.network, place.num_workers(), place.me, out);
+    return WorkerLink::Connection::join(*options.network, place.num_workers(), place.me, out);
   }
   if (options.transport == DIST_TRANSPORT_NONE) {
     out->emplace(named_none(options));
@@ -104,7 +104,7 @@ Status find_way(Memory& memory, const WayOptions& options, const WorkerPlace& pl
   }
   Ref<Network> network;
   const Status made = create_grpc(memory, options, place, settings, {}, &network);
-  if (made.ok()) return WorkerLink::Way::join(*network, place.num_workers(), place.me, out);
+  if (made.ok()) return WorkerLink::Connection::join(*network, place.num_workers(), place.me, out);
   const ErrorRecord why = last_error();
   const bool wanted =
       transport_of(options, settings) != DIST_TRANSPORT_AUTO || !settings.bind_address.empty();
@@ -115,15 +115,15 @@ Status find_way(Memory& memory, const WayOptions& options, const WorkerPlace& pl
   return kOk;
 }
 
-Status find_way_to_form(Memory& memory, const WayOptions& options, const WorkerPlace& place,
-                        const JobSettings& settings, const CameFrom& came_from,
-                        std::optional<WorkerLink::Way>* out) {
+Status find_connection_to_form(Memory& memory, const ConnectionOptions& options, const WorkerPlace& place,
+                               const JobSettings& settings, const CameFrom& came_from,
+                               std::optional<WorkerLink::Connection>* out) {
   if (transport_of(options, settings) == DIST_TRANSPORT_NONE) {
     return failed_precondition("%s, so this worker cannot reach the other workers", named_none(options));
   }
   Ref<Network> network;
   DIST_TRY(create_grpc(memory, options, place, settings, {true, came_from}, &network));
-  return WorkerLink::Way::join(*network, place.num_workers(), place.me, out);
+  return WorkerLink::Connection::join(*network, place.num_workers(), place.me, out);
 }
 
 }  // namespace dist

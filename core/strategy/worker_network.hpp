@@ -17,7 +17,7 @@
 namespace dist {
 
 // The strategy options that determine the connection.
-struct WayOptions {
+struct ConnectionOptions {
   dist_allocator allocator{};
   Network* network = nullptr;                      // NULL: see `transport`
   dist_transport transport = DIST_TRANSPORT_AUTO;  // used if network is NULL
@@ -27,13 +27,13 @@ struct WayOptions {
 // Creates the connection of a worker that is not the only one. Does not block. If the options select
 // DIST_TRANSPORT_NONE, or if they select DIST_TRANSPORT_AUTO and it is not known how to protect connections to the host
 // names of the cluster, having no connection is not an error: operations that need it fail with the reason.
-Status find_way(Memory& memory, const WayOptions& options, const WorkerPlace& place,
-                const JobSettings& settings, std::optional<WorkerLink::Way>* out);
+Status find_connection(Memory& memory, const ConnectionOptions& options, const WorkerPlace& place,
+                       const JobSettings& settings, std::optional<WorkerLink::Connection>* out);
 
 // The same for workers that form a new generation; the caller must call Network::form() next. `came_from`:
 // the previous generation of this worker, or kNoGeneration.
-Status find_way_to_form(Memory& memory, const WayOptions& options, const WorkerPlace& place,
-                        const JobSettings& settings, const CameFrom& came_from,
-                        std::optional<WorkerLink::Way>* out);
+Status find_connection_to_form(Memory& memory, const ConnectionOptions& options, const WorkerPlace& place,
+                               const JobSettings& settings, const CameFrom& came_from,
+                               std::optional<WorkerLink::Connection>* out);
 
 }  // namespace dist

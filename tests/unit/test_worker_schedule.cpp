@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/collective/worker_route.hpp and worker_schedule.hpp: the choice of a collective's algorithm between
+// core/collective/worker_algorithm.hpp and worker_schedule.hpp: the choice of a collective's algorithm between
 // workers, and which part of whose tensor is sent where. No data is moved here.
 #include <cinttypes>
 #include <cstdio>
@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "core/collective/worker_route.hpp"
+#include "core/collective/worker_algorithm.hpp"
 #include "core/collective/worker_schedule.hpp"
 #include "tests/unit/exchange_cases.hpp"
 
@@ -19,14 +19,14 @@ namespace {
 constexpr uint64_t kSeed = 20261122;
 constexpr std::size_t kKi = 1024;
 
-void ways(void**) {
+void algorithms(void**) {
   struct Row {
-    WorkerRouteQuestion question;
-    WorkerRoute route;
+    WorkerAlgorithmQuestion question;
+    WorkerAlgorithm algorithm;
   };
   constexpr std::size_t kRoom = 64 * kKi * kKi;
-  constexpr auto kTogether = WorkerRoute::kTogether;
-  constexpr auto kOwner = WorkerRoute::kOwner;
+  constexpr auto kTogether = WorkerAlgorithm::kTogether;
+  constexpr auto kOwner = WorkerAlgorithm::kOwner;
   // workers, givers, to all, folds, bytes of one member, staging
   constexpr Row kRows[] = {
       {{2, 2, true, true, 0, kRoom}, kTogether},
@@ -54,29 +54,29 @@ void ways(void**) {
       {{2, 2, true, true, 1, 0}, kOwner},
   };
   for (const Row& row : kRows) {
-    if (worker_route_of(row.question) != row.route) std::printf("# row %td\n", &row - kRows);
-    assert_int_equal(static_cast<int>(worker_route_of(row.question)), static_cast<int>(row.route));
+    if (worker_algorithm_of(row.question) != row.algorithm) std::printf("# row %td\n", &row - kRows);
+    assert_int_equal(static_cast<int>(worker_algorithm_of(row.question)), static_cast<int>(row.algorithm));
   }
 }
 
 // The traffic that the choice is based on, and how a slower link changes the choice.
 void costs(void**) {
   constexpr std::size_t kRoom = 64 * kKi * kKi;
-  constexpr auto kTogether = WorkerRoute::kTogether;
-  constexpr auto kOwner = WorkerRoute::kOwner;
-  constexpr WorkerRouteQuestion kFour{4, 8, true, true, 16 * kKi, kRoom};
+  constexpr auto kTogether = WorkerAlgorithm::kTogether;
+  constexpr auto kOwner = WorkerAlgorithm::kOwner;
+  constexpr WorkerAlgorithmQuestion kFour{4, 8, true, true, 16 * kKi, kRoom};
   constexpr WorkerTraffic kAll = worker_traffic_of(kTogether, kFour);
   static_assert(kAll.rounds == 1 && kAll.messages == 3 && kAll.bytes == std::size_t{6} * 16 * kKi);
   constexpr WorkerTraffic kRanges = worker_traffic_of(kOwner, kFour);
   // A quarter of six inputs, and three quarters of the result.
   static_assert(kRanges.rounds == 3 && kRanges.messages == 9 && kRanges.bytes == (24 + 12) * kKi);
   static_assert(worker_time_ns({2, 6, 1000}, {100, 10, 0.5}) == 2 * 100 + 4 * 10 + 500);
-  constexpr WorkerRouteQuestion kSixteen{16, 16, true, true, 7 * kKi, kRoom};
-  static_assert(worker_route_of(kSixteen) == kOwner);
-  static_assert(worker_route_of(kSixteen, {.latency_ns = 30'000}) == kTogether);
-  static_assert(worker_route_of(kSixteen, {.message_ns = 2000}) == kTogether);
-  static_assert(worker_route_of(kSixteen, {.byte_ns = 3.2}) == kOwner);
-  static_assert(worker_route_of({16, 16, true, true, kKi, kRoom}, {.byte_ns = 3.2}) == kOwner);
+  constexpr WorkerAlgorithmQuestion kSixteen{16, 16, true, true, 7 * kKi, kRoom};
+  static_assert(worker_algorithm_of(kSixteen) == kOwner);
+  static_assert(worker_algorithm_of(kSixteen, {.latency_ns = 30'000}) == kTogether);
+  static_assert(worker_algorithm_of(kSixteen, {.message_ns = 2000}) == kTogether);
+  static_assert(worker_algorithm_of(kSixteen, {.byte_ns = 3.2}) == kOwner);
+  static_assert(worker_algorithm_of({16, 16, true, true, kKi, kRoom}, {.byte_ns = 3.2}) == kOwner);
 }
 
 // A model, not a measurement: what an all_reduce of f32 over many workers of one replica costs a worker.
@@ -86,16 +86,16 @@ void model_of_many_workers(void**) {
       "# model of an all_reduce: 25 Gb/s, 15 us for a message, 5 us for each further one of a round\n");
   for (const int workers : {64, 256, 1024}) {
     for (const std::size_t bytes : {std::size_t{4}, kKi, 64 * kKi, kKi * kKi}) {
-      const WorkerRouteQuestion question{workers,       static_cast<std::size_t>(workers), true, true, bytes,
-                                         64 * kKi * kKi};
-      const WorkerRoute route = worker_route_of(question, kLink);
-      const WorkerTraffic traffic = worker_traffic_of(route, question);
+      const WorkerAlgorithmQuestion question{
+          workers, static_cast<std::size_t>(workers), true, true, bytes, 64 * kKi * kKi};
+      const WorkerAlgorithm algorithm = worker_algorithm_of(question, kLink);
+      const WorkerTraffic traffic = worker_traffic_of(algorithm, question);
       std::printf("# %4d workers, %8zu bytes: %s, %4zu messages, %9zu bytes, %.1f ms\n", workers, bytes,
-                  route == WorkerRoute::kTogether ? "together" : "owner   ", traffic.messages, traffic.bytes,
-                  worker_time_ns(traffic, kLink) * 1e-6);
+                  algorithm == WorkerAlgorithm::kTogether ? "together" : "owner   ", traffic.messages,
+                  traffic.bytes, worker_time_ns(traffic, kLink) * 1e-6);
       // Every worker sends to all others in each round.
       assert_int_equal(traffic.messages, traffic.rounds * (workers - 1));
-      assert_true(route == WorkerRoute::kTogether || bytes > 4);
+      assert_true(algorithm == WorkerAlgorithm::kTogether || bytes > 4);
     }
   }
 }
@@ -261,7 +261,7 @@ void staging_is_shared_out(void**) {
 int main() {
   using namespace dist;
   std::printf("# seed %" PRIu64 "\n", kSeed);
-  const CMUnitTest tests[] = {cmocka_unit_test(ways),
+  const CMUnitTest tests[] = {cmocka_unit_test(algorithms),
                               cmocka_unit_test(costs),
                               cmocka_unit_test(model_of_many_workers),
                               cmocka_unit_test(lanes),

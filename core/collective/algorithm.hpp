@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Route: the algorithm of a collective. It is a pure function of values that are equal for all members.
+// Algorithm: how a collective is computed. It is a pure function of values that are equal for all members.
 //
 //     bytes                     a CPU for every member               oversubscribed
 //     <= most_that_travels()    all_reduce of one tensor: kTravels   kAlone
@@ -10,7 +10,7 @@
 // In an oversubscribed group the last member to arrive decides, because it sees what all members bring;
 // `bytes` is then the size of one member's result.
 //
-// Invariant: every route folds an element in the same order, so all routes produce the same bits.
+// Invariant: every algorithm folds an element in the same order, so all algorithms produce the same bits.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace dist {
 
-enum class Route {
+enum class Algorithm {
   kNothing,  // there is no data to move: members only meet
   kTravels,  // the bytes travel with the slot; each member reduces all of them into its own output, in one phase
   kAlone,  // the last member to arrive does the work for all
@@ -28,7 +28,7 @@ enum class Route {
   kBlocks  // likewise, and a member that is done takes blocks of the others' parts
 };
 
-struct RouteQuestion {
+struct AlgorithmQuestion {
   int members;
   bool oversubscribed;
   bool nothing = false;     // there are no elements, or a single member's, which do not change
@@ -56,20 +56,21 @@ inline constexpr std::size_t kAloneBytes = std::size_t{64} << 10;
 // 3.6 ms for 64 MiB on two cores of a Zen 5).
 inline constexpr std::size_t kStaticBytes = std::size_t{1} << 20;
 
-constexpr Route route_of(const RouteQuestion& q) noexcept {
-  if (q.nothing) return Route::kNothing;
-  if (q.can_travel && !q.oversubscribed && q.bytes <= most_that_travels(q.members)) return Route::kTravels;
-  if (q.oversubscribed && q.bytes <= kAloneBytes) return Route::kAlone;
-  return q.oversubscribed || q.bytes > kStaticBytes ? Route::kBlocks : Route::kParts;
+constexpr Algorithm algorithm_of(const AlgorithmQuestion& q) noexcept {
+  if (q.nothing) return Algorithm::kNothing;
+  if (q.can_travel && !q.oversubscribed && q.bytes <= most_that_travels(q.members))
+    return Algorithm::kTravels;
+  if (q.oversubscribed && q.bytes <= kAloneBytes) return Algorithm::kAlone;
+  return q.oversubscribed || q.bytes > kStaticBytes ? Algorithm::kBlocks : Algorithm::kParts;
 }
 
-// The largest number of bytes, starting from `q.bytes`, that uses the same route.
-constexpr std::size_t most_bytes_like(RouteQuestion q) noexcept {
-  const Route route = route_of(q);
+// The largest number of bytes, starting from `q.bytes`, that uses the same algorithm.
+constexpr std::size_t most_bytes_like(AlgorithmQuestion q) noexcept {
+  const Algorithm algorithm = algorithm_of(q);
   for (std::size_t step = std::size_t{1} << 62; step != 0; step /= 2) {
-    RouteQuestion more = q;
+    AlgorithmQuestion more = q;
     more.bytes += step;
-    if (route_of(more) == route) q = more;
+    if (algorithm_of(more) == algorithm) q = more;
   }
   return q.bytes;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerRoute: the algorithm that moves a collective's tensors between workers: the one that takes less time according to a
+// WorkerAlgorithm: how the tensors of a collective move between workers: the one that takes less time according to a
 // cost model. It is a pure function of sizes and measures nothing, so that a program does the same in every run.
 //
 //     kTogether   all workers get all tensors together with the members' descriptions: one message each way
@@ -15,9 +15,9 @@
 
 namespace dist {
 
-enum class WorkerRoute { kTogether, kOwner };
+enum class WorkerAlgorithm { kTogether, kOwner };
 
-struct WorkerRouteQuestion {
+struct WorkerAlgorithmQuestion {
   int workers;
   std::size_t givers;   // number of members of all workers that bring tensors
   bool to_all;          // every worker receives the whole result
@@ -37,10 +37,11 @@ struct WorkerTraffic {
 };
 
 // `bytes` of the question times the number of members must not overflow.
-constexpr WorkerTraffic worker_traffic_of(WorkerRoute route, const WorkerRouteQuestion& q) noexcept {
+constexpr WorkerTraffic worker_traffic_of(WorkerAlgorithm algorithm,
+                                          const WorkerAlgorithmQuestion& q) noexcept {
   const auto workers = static_cast<std::size_t>(q.workers);
   const std::size_t all = q.givers * q.bytes / workers * (workers - 1);
-  if (route == WorkerRoute::kTogether) return {1, workers - 1, all};
+  if (algorithm == WorkerAlgorithm::kTogether) return {1, workers - 1, all};
   // The members' descriptions, the inputs of the own range, and the results of the others' ranges.
   return {3, 3 * (workers - 1), all / workers + q.bytes / workers * (workers - 1)};
 }
@@ -58,19 +59,20 @@ constexpr double worker_time_ns(const WorkerTraffic& traffic, const WorkerLinkCo
          static_cast<double>(traffic.bytes) * link.byte_ns;
 }
 
-constexpr WorkerRoute worker_route_of(const WorkerRouteQuestion& q,
-                                      const WorkerLinkCosts& link = {}) noexcept {
+constexpr WorkerAlgorithm worker_algorithm_of(const WorkerAlgorithmQuestion& q,
+                                              const WorkerLinkCosts& link = {}) noexcept {
   const std::size_t most = q.staging < kMostTogetherBytes ? q.staging : kMostTogetherBytes;
-  if (!q.to_all || (q.givers != 0 && q.bytes > most / q.givers)) return WorkerRoute::kOwner;
-  if (!q.folds) return WorkerRoute::kTogether;
-  const double together = worker_time_ns(worker_traffic_of(WorkerRoute::kTogether, q), link);
-  return together <= worker_time_ns(worker_traffic_of(WorkerRoute::kOwner, q), link) ? WorkerRoute::kTogether
-                                                                                     : WorkerRoute::kOwner;
+  if (!q.to_all || (q.givers != 0 && q.bytes > most / q.givers)) return WorkerAlgorithm::kOwner;
+  if (!q.folds) return WorkerAlgorithm::kTogether;
+  const double together = worker_time_ns(worker_traffic_of(WorkerAlgorithm::kTogether, q), link);
+  return together <= worker_time_ns(worker_traffic_of(WorkerAlgorithm::kOwner, q), link)
+             ? WorkerAlgorithm::kTogether
+             : WorkerAlgorithm::kOwner;
 }
 
 // The question from one member's point of view. If one member chooses kOwner, all members use it.
-inline WorkerRouteQuestion worker_question(const Call& call, int workers, int members, int me,
-                                           std::size_t staging) noexcept {
+inline WorkerAlgorithmQuestion worker_question(const Call& call, int workers, int members, int me,
+                                               std::size_t staging) noexcept {
   const CollectiveTraits& traits = call.traits();
   const std::size_t bytes = call.gives(me) ? call.bytes * call.lists() : 0;
   return {.workers = workers,
