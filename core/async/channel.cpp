@@ -69,12 +69,12 @@ class Channel::Patience {
   int64_t start_ns_ = 0;
 };
 
-Channel::Channel(Memory& memory, Group& group, const ChannelHome& home, WorkerMeeting* meeting)
+Channel::Channel(Memory& memory, Group& group, const ChannelHome& home, WorkerCommunicator* communicator)
     : memory_(memory),
       group_(group),
       home_(home),
       size_(group.size()),
-      all_(meeting != nullptr ? meeting->num_members() : size_),
+      all_(communicator != nullptr ? communicator->num_members() : size_),
       places_(memory, *home.memory, *this, group.size()) {
   const auto size = static_cast<std::size_t>(size_);
   members_ = static_cast<MemberState*>(memory.allocate(size * sizeof(MemberState), alignof(MemberState)));
@@ -83,7 +83,8 @@ Channel::Channel(Memory& memory, Group& group, const ChannelHome& home, WorkerMe
   refusals_ = places_.bound().refusals();
   group.watch_departures();
   CrossingLine::Landing& landing = *this;
-  if (meeting != nullptr) line_.emplace(memory, *home.crossings, *meeting, group, landing, home.cache_bytes);
+  if (communicator != nullptr)
+    line_.emplace(memory, *home.crossings, *communicator, group, landing, home.cache_bytes);
 }
 
 Channel::~Channel() {
@@ -141,7 +142,7 @@ Status Channel::issue(const Member& member, Call& call, WorkList& list, Cancel* 
   DIST_TRY(group_.aborted() ? group_.failure() : kOk);
   Signature signature;
   signature.asynchronous = 1;
-  DIST_TRY(call.check(line_ ? line_->meeting().first() + member.me : member.me, all_, signature));
+  DIST_TRY(call.check(line_ ? line_->communicator().first() + member.me : member.me, all_, signature));
   close_digest(signature, member.tag);
 
   MemberState& me = members_[member.me];
@@ -298,7 +299,7 @@ Channel& LazyChannel::get() {
   void* place = memory_.allocate(sizeof(Channel), alignof(Channel));
   Channel* channel;
   try {
-    channel = new (place) Channel(memory_, group_, home_, meeting_);
+    channel = new (place) Channel(memory_, group_, home_, communicator_);
   } catch (...) {
     memory_.free(place, sizeof(Channel), alignof(Channel));
     throw;

@@ -35,9 +35,9 @@ class ChannelWork;
 
 class Channel final : CrossingLine::Landing {
  public:
-  // `meeting`: the meeting of the group's workers; NULL: all members are in this process. Throws
+  // `communicator`: the communicator of the group's workers; NULL: all members are in this process. Throws
   // std::bad_alloc.
-  Channel(Memory& memory, Group& group, const ChannelHome& home, WorkerMeeting* meeting);
+  Channel(Memory& memory, Group& group, const ChannelHome& home, WorkerCommunicator* communicator);
   ~Channel();
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -90,8 +90,9 @@ class Channel final : CrossingLine::Landing {
 // A group's channel, created by the first asynchronous collective.
 class LazyChannel {
  public:
-  LazyChannel(Memory& memory, Group& group, const ChannelHome& home, WorkerMeeting* meeting) noexcept
-      : memory_(memory), group_(group), home_(home), meeting_(meeting) {}
+  LazyChannel(Memory& memory, Group& group, const ChannelHome& home,
+              WorkerCommunicator* communicator) noexcept
+      : memory_(memory), group_(group), home_(home), communicator_(communicator) {}
   ~LazyChannel();
   LazyChannel(const LazyChannel&) = delete;
   LazyChannel& operator=(const LazyChannel&) = delete;
@@ -109,7 +110,7 @@ class LazyChannel {
   Memory& memory_;
   Group& group_;
   const ChannelHome home_;
-  WorkerMeeting* const meeting_;
+  WorkerCommunicator* const communicator_;
   std::mutex mutex_;
   std::atomic<Channel*> made_{nullptr};
 };

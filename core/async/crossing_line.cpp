@@ -5,14 +5,14 @@
 
 namespace dist {
 
-CrossingLine::CrossingLine(Memory& memory, Crossings& home, WorkerMeeting& meeting, Group& group,
+CrossingLine::CrossingLine(Memory& memory, Crossings& home, WorkerCommunicator& communicator, Group& group,
                            Landing& landing, std::size_t cache_bytes)
-    : Item(group), home_(home), meeting_(meeting), landing_(landing) {
+    : Item(group), home_(home), communicator_(communicator), landing_(landing) {
   const WorkerCrossing::Options options{
-      .stream = WorkerMeeting::kAsynchronous,
-      .most_bytes = std::max<std::size_t>(meeting.own_staging_bytes() / kAtATime, 1),
+      .stream = WorkerCommunicator::kAsynchronous,
+      .most_bytes = std::max<std::size_t>(communicator.own_staging_bytes() / kAtATime, 1),
       .cache_bytes = cache_bytes};
-  for (Slot& each : slots_) each.crossing.emplace(memory, meeting, group, options);
+  for (Slot& each : slots_) each.crossing.emplace(memory, communicator, group, options);
 }
 
 void CrossingLine::end_run() noexcept {

@@ -35,11 +35,11 @@ class CrossingLine final : public Crossings::Item {
   };
 
   // Throws std::bad_alloc.
-  CrossingLine(Memory& memory, Crossings& home, WorkerMeeting& meeting, Group& group, Landing& landing,
-               std::size_t cache_bytes);
+  CrossingLine(Memory& memory, Crossings& home, WorkerCommunicator& communicator, Group& group,
+               Landing& landing, std::size_t cache_bytes);
   ~CrossingLine() override { home_.end(*this); }
 
-  WorkerMeeting& meeting() const noexcept { return meeting_; }
+  WorkerCommunicator& communicator() const noexcept { return communicator_; }
   // end_run() and begin_run() are called between runs, with no collective under way. After end_run(), no late
   // task accesses places. `first`: the number before the next run's first collective.
   void end_run() noexcept;
@@ -68,7 +68,7 @@ class CrossingLine final : public Crossings::Item {
   bool go_on(Slot& slot) noexcept;
 
   Crossings& home_;
-  WorkerMeeting& meeting_;
+  WorkerCommunicator& communicator_;
   Landing& landing_;
   uint32_t first_ = 0;
   std::array<Slot, kAtATime> slots_;

@@ -9,7 +9,7 @@
 
 #include "core/base/arena.hpp"
 #include "core/comm/group.hpp"
-#include "core/comm/workers.hpp"
+#include "core/comm/worker_communicator.hpp"
 
 namespace dist {
 

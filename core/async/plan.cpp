@@ -55,19 +55,19 @@ void keep_pack(PlanSide& side, const Call& call, std::size_t first, std::size_t 
 // Agrees with the other workers on the streams of the plan's parts. Rank 0 holds the plan.
 Status make_crossings(Memory& memory, const Member& member, const Signature& signature,
                       const ChannelHome& home, Plan* plan) {
-  WorkerMeeting& meeting = *member.meeting;
-  uint64_t first = plan != nullptr ? meeting.next_stream() : 0;
-  DIST_TRY(agree_on_most(member, meeting, signature, &first));
+  WorkerCommunicator& communicator = *member.communicator;
+  uint64_t first = plan != nullptr ? communicator.next_stream() : 0;
+  DIST_TRY(agree_on_most(member, communicator, signature, &first));
   if (plan == nullptr) return kOk;
   const WorkerCrossing::Options options{
       .stream = 0,
-      .most_bytes = std::max<std::size_t>(meeting.own_staging_bytes() / plan->num_parts, 1),
+      .most_bytes = std::max<std::size_t>(communicator.own_staging_bytes() / plan->num_parts, 1),
       .cache_bytes = home.cache_bytes};
-  DIST_TRY(meeting.take_streams(first, plan->num_parts));
+  DIST_TRY(communicator.take_streams(first, plan->num_parts));
   for (std::size_t k = 0; k < plan->num_parts; ++k) {
     WorkerCrossing::Options own = options;
     own.stream = static_cast<uint32_t>(first + k);
-    plan->parts[k].crossing.emplace(memory, *home.crossings, meeting, plan->group, *plan, k, own);
+    plan->parts[k].crossing.emplace(memory, *home.crossings, communicator, plan->group, *plan, k, own);
   }
   return kOk;
 }
@@ -178,19 +178,20 @@ PlannedWork::PlannedWork(Memory& memory, const Member& member, WorkList& list, s
     : Work(memory, member.group, list, member.me, member.timeout_ns),
       caller_recorder_(member.recorder),
       failures_(member.group.failures()),
-      meeting_(member.meeting),
+      communicator_(member.communicator),
       ready_(num_tensors, 0, &memory),
       not_ready_(num_parts, 0, &memory) {}
 
 Status PlannedWork::create(Memory& memory, const Member& member, Call& call, WorkList& list,
                            const ChannelHome& home, int64_t bytes_per_pack, Ref<Work>* out) {
   Group& group = member.group;
-  WorkerMeeting* const meeting = member.meeting;
+  WorkerCommunicator* const communicator = member.communicator;
   const int members = member.num_global();
   DIST_TRY(group.open());
   Signature& signature = group.draft(member.me);
   signature.asynchronous = 2;
-  DIST_TRY(call.check(meeting != nullptr ? meeting->first() + member.me : member.me, members, signature));
+  DIST_TRY(call.check(communicator != nullptr ? communicator->first() + member.me : member.me, members,
+                      signature));
   signature.digest = mix(signature.digest, static_cast<uint64_t>(bytes_per_pack));
   close_digest(signature, member.tag);
 
@@ -211,8 +212,8 @@ Status PlannedWork::create(Memory& memory, const Member& member, Call& call, Wor
   }
   auto work = make_counted<PlannedWork>(memory, member, list, call.n, packs);
   work->bytes_ = call.bytes;
-  if (meeting != nullptr) {
-    DIST_TRY(meeting->hear_of_run_before(group, &work->failed_runs_));
+  if (communicator != nullptr) {
+    DIST_TRY(communicator->hear_of_run_before(group, &work->failed_runs_));
     const Signature stated = signature;
     DIST_TRY(make_crossings(memory, member, stated, home, plan.get()));
     group.draft(member.me) = stated;
@@ -237,7 +238,7 @@ Status PlannedWork::meet(const Member& member, PlanSide& side, const Ref<Plan>& 
     for (int r = 0; r < group.size(); ++r)
       made->sides[static_cast<std::size_t>(r)] = Ref<PlanSide>::share(side_of(r));
     // With several workers, the members' data are compared in each round, when they are here.
-    if (member.meeting == nullptr && !put_together(member, *made).ok()) return group.failure();
+    if (member.communicator == nullptr && !put_together(member, *made).ok()) return group.failure();
   }
   return group.finish(member.me);
 }
@@ -262,7 +263,7 @@ Status PlannedWork::put_together(const Member& member, Plan& plan) noexcept {
 Status PlannedWork::begin_round() noexcept {
   if (group_.aborted()) return group_.failure();
   uint64_t failed_runs = failed_runs_;
-  if (meeting_ != nullptr) DIST_TRY(meeting_->hear_of_run_before(group_, &failed_runs));
+  if (communicator_ != nullptr) DIST_TRY(communicator_->hear_of_run_before(group_, &failed_runs));
   if (failures_ != group_.failures() || failed_runs != failed_runs_) {
     return failed_precondition("a run has failed since this work was planned. Plan it again.");
   }

@@ -52,9 +52,9 @@ struct PlanSide final : Counted {
 // A pack that is being exchanged with other workers.
 class PlanCrossing final : public Crossings::Item {
  public:
-  PlanCrossing(Memory& memory, Crossings& home, WorkerMeeting& meeting, Group& group, Plan& plan,
+  PlanCrossing(Memory& memory, Crossings& home, WorkerCommunicator& communicator, Group& group, Plan& plan,
                std::size_t part, const WorkerCrossing::Options& options)
-      : Item(group), home_(home), plan_(plan), part_(part), crossing_(memory, meeting, group, options) {}
+      : Item(group), home_(home), plan_(plan), part_(part), crossing_(memory, communicator, group, options) {}
   ~PlanCrossing() override { home_.end(*this); }
 
   void begin(uint32_t round) noexcept;
@@ -152,9 +152,9 @@ class PlannedWork final : public Work {
   Ref<Plan> plan_;
   Recorder* const caller_recorder_;
   std::size_t bytes_ = 0;
-  const uint32_t failures_;       // the group's failures() when the plan was made
-  WorkerMeeting* const meeting_;  // with the other workers; NULL: none
-  uint64_t failed_runs_ = 0;      // on all workers, before the run in which it was created
+  const uint32_t failures_;                 // the group's failures() when the plan was made
+  WorkerCommunicator* const communicator_;  // with the other workers; NULL: none
+  uint64_t failed_runs_ = 0;                // on all workers, before the run in which it was created
   uint32_t round_ = 0;
   std::size_t parts_to_come_ = 0;            // number of parts that are not ready in this round
   std::pmr::vector<unsigned char> ready_;    // by tensor: whether it is ready in this round

@@ -25,7 +25,7 @@ class AnyWork final : public Waits {
  public:
   AnyWork(Work* const* works, std::size_t n) noexcept : works_(works), n_(n) {}
   std::size_t size() const noexcept override { return n_; }
-  Wait at(std::size_t i) const noexcept override { return {&works_[i]->rendezvous(), works_[i]->rank(), 0}; }
+  Wait at(std::size_t i) const noexcept override { return {&works_[i]->wait_place(), works_[i]->rank(), 0}; }
 
  private:
   Work* const* const works_;
@@ -70,16 +70,16 @@ std::size_t first_ended(Work* const* works, std::size_t n) noexcept {
 
 }  // namespace
 
-int WorkRendezvous::size() const noexcept { return work_.group().size(); }
-int32_t WorkRendezvous::number() const noexcept { return work_.group().number(); }
-int WorkRendezvous::local_rank(int rank) const noexcept { return work_.group().local_rank(rank); }
-Naming WorkRendezvous::naming() const noexcept { return work_.group().naming(); }
-bool WorkRendezvous::arrived(int rank, uint32_t) const noexcept { return work_.has_come(rank); }
-const Signature& WorkRendezvous::signature(int, uint32_t, int64_t* out_sequence) const noexcept {
+int WorkWaitPlace::size() const noexcept { return work_.group().size(); }
+int32_t WorkWaitPlace::number() const noexcept { return work_.group().number(); }
+int WorkWaitPlace::local_rank(int rank) const noexcept { return work_.group().local_rank(rank); }
+Naming WorkWaitPlace::naming() const noexcept { return work_.group().naming(); }
+bool WorkWaitPlace::arrived(int rank, uint32_t) const noexcept { return work_.has_come(rank); }
+const Signature& WorkWaitPlace::signature(int, uint32_t, int64_t* out_sequence) const noexcept {
   return work_.signature(out_sequence);
 }
-bool WorkRendezvous::claim() noexcept { return work_.group().claim(); }
-void WorkRendezvous::post(const ErrorRecord& report) noexcept { work_.group().post(report); }
+bool WorkWaitPlace::claim() noexcept { return work_.group().claim(); }
+void WorkWaitPlace::post(const ErrorRecord& report) noexcept { work_.group().post(report); }
 
 void WorkList::add(Work& work) noexcept {
   work.list_ = this;

@@ -51,9 +51,9 @@ class WorkList {
 };
 
 // A work as the wait graph sees it: a round that lacks the members that have not arrived at the work.
-class WorkRendezvous final : public Rendezvous {
+class WorkWaitPlace final : public WaitPlace {
  public:
-  explicit WorkRendezvous(const Work& work) noexcept : work_(work) {}
+  explicit WorkWaitPlace(const Work& work) noexcept : work_(work) {}
   int size() const noexcept override;
   int32_t number() const noexcept override;
   int local_rank(int rank) const noexcept override;
@@ -136,7 +136,7 @@ class Work : public Counted {
   virtual void end_late(Trouble trouble, int64_t waited_ns) noexcept {
     group_.condemn(report(trouble, waited_ns));
   }
-  Rendezvous& rendezvous() noexcept { return rendezvous_; }
+  WaitPlace& wait_place() noexcept { return wait_place_; }
 
  protected:
   Work(Memory& memory, Group& group, WorkList& list, int rank, int64_t timeout_ns) noexcept
@@ -181,7 +181,7 @@ class Work : public Counted {
   int64_t waiting_since_ns_ = 0;  // when its owner first waited for it, if it did
   bool was_waited_for_ = false;
   int64_t limit_of_wait_ns_ = 0;  // of wait_for_peers()
-  WorkRendezvous rendezvous_{*this};
+  WorkWaitPlace wait_place_{*this};
   Ref<Cancel> cancel_;
   GroupCancelLink cancel_link_{group_};
   dist_status code_ = DIST_OK;  // its latest result

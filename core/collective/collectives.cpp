@@ -396,8 +396,8 @@ ErrorRecord refusal(const Group& group, Collective collective, const char* tag, 
 }
 
 Status collective(const Member& member, Call& call) noexcept {
-  if (member.meeting != nullptr) [[unlikely]]
-    return worker_collective(member, *member.meeting, call);
+  if (member.communicator != nullptr) [[unlikely]]
+    return worker_collective(member, *member.communicator, call);
   if (call.collective == Collective::kBarrier) {
     if (const std::optional<Status> status = barrier_again(member)) return *status;
   }
@@ -408,7 +408,7 @@ std::optional<Status> all_reduce_again(const Member& member, dist_reduce_op op, 
                                        const dist_tensor& in, const dist_tensor& out) noexcept {
   Group& group = member.group;
   if (group.size() == 1 || member.checked == nullptr || member.recorder == nullptr ||
-      member.meeting != nullptr || group.oversubscribed() || numerics != DIST_NUMERICS_ORDERED) {
+      member.communicator != nullptr || group.oversubscribed() || numerics != DIST_NUMERICS_ORDERED) {
     return {};
   }
   const CheckedCalls::Again again = member.checked->find(op, numerics, member.tag, in, out);

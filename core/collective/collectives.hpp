@@ -12,7 +12,7 @@
 #include "core/collective/checked_calls.hpp"
 #include "core/collective/member.hpp"
 #include "core/comm/group.hpp"
-#include "core/comm/workers.hpp"
+#include "core/comm/worker_communicator.hpp"
 #include "core/trace/recorder.hpp"
 #include "dist/types.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
-#include "core/comm/workers.hpp"
+#include "core/comm/worker_communicator.hpp"
 #include "core/trace/recorder.hpp"
 
 namespace dist {
@@ -19,24 +19,26 @@ class CheckedCalls;
 // The caller: one member of a group.
 struct Member {
   Group& group;
-  int me;                            // rank in the group
-  const char* tag;                   // NULL: none
-  int64_t timeout_ns;                // 0: the group's; negative: no timeout
-  std::size_t cache_bytes;           // of the last-level cache; larger results bypass it
-  Recorder* recorder = nullptr;      // NULL: do not record
-  CheckedCalls* checked = nullptr;   // NULL: validate every call
-  WorkerMeeting* meeting = nullptr;  // with the group's members on other workers; NULL: none
+  int me;                                      // rank in the group
+  const char* tag;                             // NULL: none
+  int64_t timeout_ns;                          // 0: the group's; negative: no timeout
+  std::size_t cache_bytes;                     // of the last-level cache; larger results bypass it
+  Recorder* recorder = nullptr;                // NULL: do not record
+  CheckedCalls* checked = nullptr;             // NULL: validate every call
+  WorkerCommunicator* communicator = nullptr;  // with the group's members on other workers; NULL: none
 
   // Number of members of all workers.
-  int num_global() const noexcept { return meeting == nullptr ? group.size() : meeting->num_members(); }
+  int num_global() const noexcept {
+    return communicator == nullptr ? group.size() : communicator->num_members();
+  }
   // Fails with UNIMPLEMENTED if there are other workers, for operations that do not support them.
   Status check_alone(const char* what) const noexcept {
-    return meeting == nullptr ? kOk : not_over_workers(what);
+    return communicator == nullptr ? kOk : not_over_workers(what);
   }
   // The same member without the other workers.
   Member local() const noexcept {
     Member alone = *this;
-    alone.meeting = nullptr;
+    alone.communicator = nullptr;
     return alone;
   }
 };

@@ -359,7 +359,7 @@ Status reduce_and_apply(Memory& memory, const Member& member, const Call& call, 
   };
   Signature scratch;
   Call checked = call;
-  DIST_TRY(checked.check(member.meeting->first() + member.me, member.num_global(), scratch));
+  DIST_TRY(checked.check(member.communicator->first() + member.me, member.num_global(), scratch));
   DIST_TRY(check(call, update));
   for (std::size_t t = 0; t < call.n; ++t) {
     bytes += size_of(t);
@@ -397,7 +397,7 @@ Status reduce_and_apply(Memory& memory, const Member& member, const Call& call, 
 
 Status reduce_apply(Memory& memory, const Member& member, Call& call, const Update& update,
                     double* out_norm) noexcept {
-  if (member.meeting != nullptr) return reduce_and_apply(memory, member, call, update, out_norm);
+  if (member.communicator != nullptr) return reduce_and_apply(memory, member, call, update, out_norm);
   if (update.clip_norm == 0) {
     return meet(member, call, update, 0, nullptr,
                 [](Pass& pass, double*) { return [&pass](Range cells) { pass.step(cells); }; });

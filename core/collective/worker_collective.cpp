@@ -19,22 +19,24 @@ namespace dist {
 namespace {
 
 // Moves everything in pieces. Returns whether that has been completed.
-bool go_in_pieces(const Member& member, WorkerMeeting& meeting, WorkerPieces& pieces) noexcept {
+bool go_in_pieces(const Member& member, WorkerCommunicator& communicator, WorkerPieces& pieces) noexcept {
   const auto part = static_cast<std::size_t>(member.me);
   const auto parts = static_cast<std::size_t>(member.group.size());
   while (pieces.next()) {
     // No member is still unpacking the previous piece.
-    if (!meeting.step(member.me, [&] { return meeting.reserve(pieces.staging_bytes()); })) return false;
+    if (!communicator.step(member.me, [&] { return communicator.reserve(pieces.staging_bytes()); }))
+      return false;
     pieces.pack();
-    if (!meeting.step(member.me, [&] { return meeting.pass(pieces.ins()); })) return false;
+    if (!communicator.step(member.me, [&] { return communicator.pass(pieces.ins()); })) return false;
     if (pieces.folds()) {
       pieces.fold(part, parts);
-      if (!meeting.step(member.me, [&] { return pieces.has_outs() ? meeting.pass(pieces.outs()) : kOk; }))
+      if (!communicator.step(member.me,
+                             [&] { return pieces.has_outs() ? communicator.pass(pieces.outs()) : kOk; }))
         return false;
     }
     pieces.unpack();
   }
-  if (member.me == 0) meeting.complete_collective();
+  if (member.me == 0) communicator.complete_collective();
   return true;
 }
 
@@ -61,17 +63,17 @@ bool reduce_one(const Member& member, const WorkerRound& round, const Call& call
 }
 
 // Called when all workers agree and their members' descriptions are here.
-Status exchange(const Member& member, WorkerMeeting& meeting, const Call& call) noexcept {
+Status exchange(const Member& member, WorkerCommunicator& communicator, const Call& call) noexcept {
   Group& group = member.group;
-  WorkerRound& round = meeting.round();
+  WorkerRound& round = communicator.round();
   if (reduce_one(member, round, call)) return group.finish(member.me);
   const WorkerMembers& members = round.members();
-  const AllMembers all(meeting, group);
+  const AllMembers all(communicator, group);
   const int me = members.first() + member.me;
   ErrorRecord why;
   const auto refuse = [&] {
     group.condemn(refusal(group, call.collective, member.tag, group.sequence(member.me), why));
-    if (member.me == 0) meeting.release();
+    if (member.me == 0) communicator.release();
     return group.finish(member.me);
   };
   WorkerTables tables;
@@ -90,7 +92,7 @@ Status exchange(const Member& member, WorkerMeeting& meeting, const Call& call) 
     const WorkerSchedule schedule(call, tasks, tables.descriptors(), members.firsts);
     WorkerPieces pieces({group, round, member.me, member.cache_bytes}, call, schedule, tables.descriptors(),
                         tables.room());
-    go_in_pieces(member, meeting, pieces);
+    go_in_pieces(member, communicator, pieces);
     return group.finish(member.me);
   }
   const FpEnvironment environment;
@@ -102,42 +104,43 @@ Status exchange(const Member& member, WorkerMeeting& meeting, const Call& call) 
 }
 
 // The leader's part on behalf of its worker. If it fails, the group is aborted.
-void lead(const Member& member, WorkerMeeting& meeting, const Signature& signature,
+void lead(const Member& member, WorkerCommunicator& communicator, const Signature& signature,
           int64_t start_ns) noexcept {
-  Attendance& attendance = meeting.attendance();
+  Attendance& attendance = communicator.attendance();
   attendance.watch(member.recorder);
-  if (!meeting.meet_and_move(signature, member.timeout_ns, start_ns).ok() || member.recorder == nullptr)
+  if (!communicator.meet_and_move(signature, member.timeout_ns, start_ns).ok() || member.recorder == nullptr)
     return;
   const Attendance::Latest latest = attendance.latest();
-  member.recorder->last_of_workers(meeting.named(latest.worker), latest.name, latest.late_ns);
+  member.recorder->last_of_workers(communicator.named(latest.worker), latest.name, latest.late_ns);
 }
 
 // All members of all workers meet with `signature`, which is the group's draft. Returns false if the round
 // must end; then the result is the status of the failed arrival, or that of the group's finish().
 template <class Published>
-bool meet(const Member& member, WorkerMeeting& meeting, const Signature& signature, int64_t start_ns,
-          Published&& published, Status* out) noexcept {
+bool meet(const Member& member, WorkerCommunicator& communicator, const Signature& signature,
+          int64_t start_ns, Published&& published, Status* out) noexcept {
   Group& group = member.group;
-  if (member.recorder != nullptr) meeting.attendance().arrive(member.me, steady_now_ns());
+  if (member.recorder != nullptr) communicator.attendance().arrive(member.me, steady_now_ns());
   const Status arrived = group.arrive(member.me, member.timeout_ns, published);
   // If a member cannot enter, the group is aborted; the members inside still wait for the leader.
   const bool inside = arrived.ok() && group.enter(member.me);
-  if (inside && member.me == 0) lead(member, meeting, signature, start_ns);
-  const bool goes_on = member.me == 0 ? meeting.release() : inside && meeting.await_release(member.me);
+  if (inside && member.me == 0) lead(member, communicator, signature, start_ns);
+  const bool goes_on =
+      member.me == 0 ? communicator.release() : inside && communicator.await_release(member.me);
   if (!goes_on) *out = arrived.ok() ? group.finish(member.me) : arrived;
   return arrived.ok() && goes_on;
 }
 
 // The leader's deadline counts as the collective's from here on.
-int64_t start_of(const Member& member, WorkerMeeting& meeting) noexcept {
-  return member.me == 0 ? meeting.host().now_ns() : 0;
+int64_t start_of(const Member& member, WorkerCommunicator& communicator) noexcept {
+  return member.me == 0 ? communicator.host().now_ns() : 0;
 }
 
-Status check_and_meet(const Member& member, WorkerMeeting& meeting, Call& call) noexcept {
+Status check_and_meet(const Member& member, WorkerCommunicator& communicator, Call& call) noexcept {
   Group& group = member.group;
-  const int size = meeting.num_members();
-  const int me = meeting.first() + member.me;
-  const int64_t start_ns = start_of(member, meeting);
+  const int size = communicator.num_members();
+  const int me = communicator.first() + member.me;
+  const int64_t start_ns = start_of(member, communicator);
   DIST_TRY(group.open());
   Signature& signature = group.draft(member.me);
   DIST_TRY(call.check(me, size, signature));
@@ -145,38 +148,38 @@ Status check_and_meet(const Member& member, WorkerMeeting& meeting, Call& call) 
   if (call.splits != nullptr) call.offset_splits(DIST_ON_STACK(int64_t, size + 1), size);
   CallDescriptor& own = group.outgoing(member.me).descriptor;
   call.describe_in(own);
-  Payload& payload = meeting.round().outgoing(member.me);
+  Payload& payload = communicator.round().outgoing(member.me);
   payload.complete =
-      worker_algorithm_of(worker_question(call, meeting.num_workers(), size, me,
-                                          meeting.own_staging_bytes())) == WorkerAlgorithm::kTogether;
+      worker_algorithm_of(worker_question(call, communicator.num_workers(), size, me,
+                                          communicator.own_staging_bytes())) == WorkerAlgorithm::kTogether;
   DIST_TRY(pack_payload(call, own, size, payload));
   Status status;
   const auto published = [&] {
     record_arrival(member, signature, call.bytes, 0);
     if (member.recorder != nullptr) member.recorder->meet_workers();
   };
-  if (!meet(member, meeting, signature, start_ns, published, &status)) return status;
+  if (!meet(member, communicator, signature, start_ns, published, &status)) return status;
   if (member.recorder != nullptr) member.recorder->arrived();
-  return exchange(member, meeting, call);
+  return exchange(member, communicator, call);
 }
 
 }  // namespace
 
-Status worker_collective(const Member& member, WorkerMeeting& meeting, Call& call) noexcept {
-  return recorded(member, call.collective, [&] { return check_and_meet(member, meeting, call); });
+Status worker_collective(const Member& member, WorkerCommunicator& communicator, Call& call) noexcept {
+  return recorded(member, call.collective, [&] { return check_and_meet(member, communicator, call); });
 }
 
-Status agree_on_most(const Member& member, WorkerMeeting& meeting, const Signature& signature,
+Status agree_on_most(const Member& member, WorkerCommunicator& communicator, const Signature& signature,
                      uint64_t* value) noexcept {
-  const int64_t start_ns = start_of(member, meeting);
-  WorkerRound& round = meeting.round();
+  const int64_t start_ns = start_of(member, communicator);
+  WorkerRound& round = communicator.round();
   Payload& payload = round.outgoing(member.me);
   payload.complete = true;
   DIST_TRY(payload.resize(sizeof *value));
   WireWriter(payload.data()).put(*value);
   Status status;
   if (!meet(
-          member, meeting, signature, start_ns, [] {}, &status))
+          member, communicator, signature, start_ns, [] {}, &status))
     return status;
   for (int p = 0; p < round.members().num_members(); ++p) {
     const std::span<const std::byte> other = round.incoming(p);

@@ -7,17 +7,17 @@
 #include "core/base/status.hpp"
 #include "core/collective/call.hpp"
 #include "core/collective/collectives.hpp"
-#include "core/comm/workers.hpp"
+#include "core/comm/worker_communicator.hpp"
 
 namespace dist {
 
 // Like collective(), for a group of one worker's members. Ranks in the call, such as the root, count the
 // members of all workers, worker by worker.
-Status worker_collective(const Member& member, WorkerMeeting& meeting, Call& call) noexcept;
+Status worker_collective(const Member& member, WorkerCommunicator& communicator, Call& call) noexcept;
 
 // A round without tensors for the group's draft `signature`. Each worker's leader receives the largest value
 // that any member has passed.
-Status agree_on_most(const Member& member, WorkerMeeting& meeting, const Signature& signature,
+Status agree_on_most(const Member& member, WorkerCommunicator& communicator, const Signature& signature,
                      uint64_t* value) noexcept;
 
 }  // namespace dist

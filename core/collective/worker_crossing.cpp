@@ -7,11 +7,12 @@
 
 namespace dist {
 
-WorkerCrossing::WorkerCrossing(Memory& memory, WorkerMeeting& meeting, Group& group, const Options& options)
-    : meeting_(meeting),
+WorkerCrossing::WorkerCrossing(Memory& memory, WorkerCommunicator& communicator, Group& group,
+                               const Options& options)
+    : communicator_(communicator),
       group_(group),
       options_(options),
-      round_(memory, meeting.transport(), meeting.members()),
+      round_(memory, communicator.transport(), communicator.members()),
       sides_(static_cast<std::size_t>(group.size()), &memory) {}
 
 bool WorkerCrossing::pack_payloads() noexcept {
@@ -34,8 +35,8 @@ void WorkerCrossing::begin(uint64_t number, const Signature& signature) noexcept
   exchange_.reset();
   round_.reset();
   const bool packed = pack_payloads();
-  meeting_.begin(round_, options_.stream, number, signature, options_.most_bytes);
-  if (!packed) meeting_.fail(round_, {WorkerRound::Fault::kNoMemory, meeting_.me()});
+  communicator_.begin(round_, options_.stream, number, signature, options_.most_bytes);
+  if (!packed) communicator_.fail(round_, {WorkerRound::Fault::kNoMemory, communicator_.me()});
 }
 
 void WorkerCrossing::stop() noexcept {
@@ -44,11 +45,11 @@ void WorkerCrossing::stop() noexcept {
 }
 
 WorkerCrossing::State WorkerCrossing::advance() noexcept {
-  meeting_.transport().progress();
+  communicator_.transport().progress();
   while (state_ == State::kUnderWay) {
     if (group_.aborted()) {
       stop();
-    } else if (!meeting_.goes_on(round_)) {
+    } else if (!communicator_.goes_on(round_)) {
       // The group will be aborted soon.
       if (!group_.aborted()) return state_;
     } else if (!round_.settled()) {
@@ -57,7 +58,7 @@ WorkerCrossing::State WorkerCrossing::advance() noexcept {
       if (!go_on_in_pieces()) state_ = State::kDone;
     } else if (const WorkerRound::Problem problem = round_.proceed();
                problem.fault != WorkerRound::Fault::kNone) {
-      meeting_.fail(round_, problem);
+      communicator_.fail(round_, problem);
     } else if (round_.here() && take_in() && round_.complete()) {
       state_ = State::kHere;
     }
@@ -73,7 +74,7 @@ void WorkerCrossing::refuse(const ErrorRecord& why) noexcept {
 // Reads the descriptions of all workers' members. Returns false if the group is aborted.
 bool WorkerCrossing::take_in() noexcept {
   const WorkerMembers& members = round_.members();
-  const AllMembers all(meeting_, group_);
+  const AllMembers all(communicator_, group_);
   ErrorRecord why;
   int broken = -1;
   const auto local = [&](int p) { return side(p).descriptor; };
@@ -105,7 +106,7 @@ bool WorkerCrossing::lay_out_pieces() noexcept {
       Room counted;
       WorkerPieces::needs(members.num_workers(), size, tables_.lists(), counted);
       if (!round_.tables(p).resize(counted.used()).ok()) {
-        meeting_.fail(round_, {WorkerRound::Fault::kNoMemory, meeting_.me()});
+        communicator_.fail(round_, {WorkerRound::Fault::kNoMemory, communicator_.me()});
         return false;
       }
       room.emplace(round_.tables(p).data());
@@ -129,7 +130,7 @@ bool WorkerCrossing::go_on_in_pieces() noexcept {
       for (Member& each : sides_) more = each.pieces->next();
       if (!more) return false;
       if (!round_.reserve(first.staging_bytes()).ok()) {
-        meeting_.fail(round_, {WorkerRound::Fault::kNoMemory, meeting_.me()});
+        communicator_.fail(round_, {WorkerRound::Fault::kNoMemory, communicator_.me()});
         return true;
       }
       for (Member& each : sides_) each.pieces->pack();

@@ -24,7 +24,7 @@
 #include "core/collective/worker_schedule.hpp"
 #include "core/collective/worker_tables.hpp"
 #include "core/comm/group.hpp"
-#include "core/comm/workers.hpp"
+#include "core/comm/worker_communicator.hpp"
 
 namespace dist {
 
@@ -43,7 +43,7 @@ class WorkerCrossing {
   };
 
   // Throws std::bad_alloc.
-  WorkerCrossing(Memory& memory, WorkerMeeting& meeting, Group& group, const Options& options);
+  WorkerCrossing(Memory& memory, WorkerCommunicator& communicator, Group& group, const Options& options);
   WorkerCrossing(const WorkerCrossing&) = delete;
   WorkerCrossing& operator=(const WorkerCrossing&) = delete;
 
@@ -56,7 +56,7 @@ class WorkerCrossing {
   // exchange().
   void stop() noexcept;
   // Fails the collective for all workers, for example because its deadline has passed.
-  void fail(Trouble trouble, int64_t waited_ns) noexcept { meeting_.fail(round_, trouble, waited_ns); }
+  void fail(Trouble trouble, int64_t waited_ns) noexcept { communicator_.fail(round_, trouble, waited_ns); }
 
  private:
   // A member's state, if tensors are sent in pieces.
@@ -76,7 +76,7 @@ class WorkerCrossing {
   void refuse(const ErrorRecord& why) noexcept;
   const Call& call() const noexcept { return *sides_[0].side.call; }
 
-  WorkerMeeting& meeting_;
+  WorkerCommunicator& communicator_;
   Group& group_;
   const Options options_;
   WorkerRound round_;

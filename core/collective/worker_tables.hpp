@@ -13,8 +13,8 @@
 #include "core/collective/worker_payload.hpp"
 #include "core/collective/worker_pieces.hpp"
 #include "core/comm/call_descriptor.hpp"
+#include "core/comm/worker_communicator.hpp"
 #include "core/comm/worker_round.hpp"
-#include "core/comm/workers.hpp"
 
 namespace dist {
 
@@ -22,13 +22,13 @@ namespace dist {
 class AllMembers final : public MemberNames {
  public:
   // The members of workers are replicas, or each member represents its worker.
-  AllMembers(const WorkerMeeting& meeting, const Group& group) noexcept
-      : meeting_(meeting), workers_(group.naming().workers) {}
-  int local_rank(int rank) const noexcept override { return meeting_.replica_of(rank); }
+  AllMembers(const WorkerCommunicator& communicator, const Group& group) noexcept
+      : communicator_(communicator), workers_(group.naming().workers) {}
+  int local_rank(int rank) const noexcept override { return communicator_.replica_of(rank); }
   Naming naming() const noexcept override { return {.workers = workers_}; }
 
  private:
-  const WorkerMeeting& meeting_;
+  const WorkerCommunicator& communicator_;
   const bool workers_;
 };
 

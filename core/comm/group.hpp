@@ -86,7 +86,7 @@ struct RunDeadline {
 };
 
 template <class Sync>
-class BasicGroup final : public Rendezvous {
+class BasicGroup final : public WaitPlace {
  public:
   using Slot = BasicSlot<Sync>;
   using Word = BasicWord<Sync>;

@@ -13,8 +13,8 @@ WaitGraph::WaitGraph(Memory& memory, int num_replicas) : memory_(memory), num_re
   auto* place = static_cast<std::byte*>(memory_.allocate(n * kBytesEach, alignof(Blocked)));
   blocked_ = reinterpret_cast<Blocked*>(place);
   for (std::size_t i = 0; i < n; ++i) new (&blocked_[i]) Blocked();
-  claimed_ = reinterpret_cast<Rendezvous**>(place + n * sizeof(Blocked));
-  stack_ = reinterpret_cast<int32_t*>(place + n * (sizeof(Blocked) + sizeof(Rendezvous*)));
+  claimed_ = reinterpret_cast<WaitPlace**>(place + n * sizeof(Blocked));
+  stack_ = reinterpret_cast<int32_t*>(place + n * (sizeof(Blocked) + sizeof(WaitPlace*)));
 }
 
 WaitGraph::~WaitGraph() {
@@ -30,13 +30,13 @@ void WaitGraph::block(int local_rank, const Waits& waits) noexcept {
   const ErrorRecord report = describe_cycle(local_rank);
   // All rounds are ended before any replica gets the report. Otherwise the first replica to get it would
   // leave, and another one would get a report of that. This is done under the lock, because a woken replica
-  // may destroy its rendezvous once it has acquired the lock. post() waits until that replica no longer
+  // may destroy its wait place once it has acquired the lock. post() waits until that replica no longer
   // sleeps, which needs no lock.
   int num_claimed = 0;
   int32_t at = local_rank;
   do {
     const int32_t from = blocked_[at].from;
-    Rendezvous* const where = blocked_[from].waits->at(blocked_[at].via).where;
+    WaitPlace* const where = blocked_[from].waits->at(blocked_[at].via).where;
     if (where->claim()) claimed_[num_claimed++] = where;
     at = from;
   } while (at != local_rank);

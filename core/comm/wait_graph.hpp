@@ -33,7 +33,7 @@ class MemberNames {
 };
 
 // A place where replicas wait for each other, such as a group. Local ranks are those of the wait graph.
-class Rendezvous : public MemberNames {
+class WaitPlace : public MemberNames {
  public:
   virtual int size() const noexcept = 0;
   virtual int32_t number() const noexcept = 0;
@@ -49,14 +49,14 @@ class Rendezvous : public MemberNames {
   int sleeping_here = 0;
 
  protected:
-  ~Rendezvous() = default;
+  ~WaitPlace() = default;
 };
 
 // One round that a replica sleeps for.
 struct Wait {
-  Rendezvous* where;
+  WaitPlace* where;
   int rank;        // the replica's rank there
-  uint32_t round;  // 0: the rendezvous has only one round
+  uint32_t round;  // 0: the place has only one round
 };
 
 // The rounds that a replica sleeps for; it wakes when any of them ends.
@@ -128,7 +128,7 @@ class WaitGraph {
   ErrorRecord describe_cycle(int last) noexcept;
 
   // Size of the arrays for each replica.
-  static constexpr std::size_t kBytesEach = sizeof(Blocked) + sizeof(Rendezvous*) + sizeof(int32_t);
+  static constexpr std::size_t kBytesEach = sizeof(Blocked) + sizeof(WaitPlace*) + sizeof(int32_t);
 
   Memory& memory_;
   const int num_replicas_;
@@ -136,7 +136,7 @@ class WaitGraph {
   int num_blocked_ = 0;
   uint32_t search_ = 0;         // number of searches
   Blocked* blocked_ = nullptr;  // by local rank
-  Rendezvous** claimed_ = nullptr;
+  WaitPlace** claimed_ = nullptr;
   int32_t* stack_ = nullptr;
 };
 
@@ -161,7 +161,7 @@ class BlockedHere {
 // A sleep for a single round.
 class OneWait final : public Waits {
  public:
-  OneWait(Rendezvous& where, int rank, uint32_t round) noexcept : wait_{&where, rank, round} {}
+  OneWait(WaitPlace& where, int rank, uint32_t round) noexcept : wait_{&where, rank, round} {}
   std::size_t size() const noexcept override { return 1; }
   Wait at(std::size_t) const noexcept override { return wait_; }
 

@@ -9,7 +9,7 @@
 #include "core/base/on_stack.hpp"
 #include "core/base/text.hpp"
 #include "core/comm/polling.hpp"
-#include "core/comm/workers.hpp"
+#include "core/comm/worker_communicator.hpp"
 
 namespace dist {
 namespace {
@@ -28,14 +28,14 @@ constexpr std::size_t kWhyBytes = sizeof ErrorRecord::message;
 }  // namespace
 
 // The common first part of all reports.
-ErrorRecord WorkerMeeting::of_worker(WorkerRound& round, int worker, dist_status code) noexcept {
+ErrorRecord WorkerCommunicator::of_worker(WorkerRound& round, int worker, dist_status code) noexcept {
   ErrorRecord report = diagnosis_of(round, Trouble::kNone, 0);
   report.code = code;
   report.culprit = {kNoReplica, -1, named(worker)};
   return report;
 }
 
-ErrorRecord WorkerMeeting::lost(WorkerRound& round, int worker) noexcept {
+ErrorRecord WorkerCommunicator::lost(WorkerRound& round, int worker) noexcept {
   // Without a transport, the fault is in this worker and not in its peers.
   const bool is_own = !transport_.reaches_others();
   ErrorRecord report = of_worker(round, is_own ? me_ : worker, DIST_UNAVAILABLE);
@@ -62,21 +62,21 @@ ErrorRecord WorkerMeeting::lost(WorkerRound& round, int worker) noexcept {
   return report;
 }
 
-ErrorRecord WorkerMeeting::broken(WorkerRound& round, int worker, const char* what) noexcept {
+ErrorRecord WorkerCommunicator::broken(WorkerRound& round, int worker, const char* what) noexcept {
   ErrorRecord report = of_worker(round, worker, DIST_INTERNAL);
   append(report, "worker %d sent %s", named(worker), what);
   copy_text(report.hint, "Run the same version of libdist and of the program on all workers.");
   return report;
 }
 
-ErrorRecord WorkerMeeting::no_memory(WorkerRound& round, dist_status code) noexcept {
+ErrorRecord WorkerCommunicator::no_memory(WorkerRound& round, dist_status code) noexcept {
   ErrorRecord report = of_worker(round, me_, code);
   append(report, "worker %d is out of memory for the data of its peers", named(me_));
   return report;
 }
 
 // The report on a header with which this worker cannot continue.
-ErrorRecord WorkerMeeting::unlike(WorkerRound& round, int worker) noexcept {
+ErrorRecord WorkerCommunicator::unlike(WorkerRound& round, int worker) noexcept {
   const Reading reading = round.reading(worker);
   const WorkerHeader& header = round.header(worker);
   if (reading == Reading::kBad) return broken(round, worker, "a header that cannot be read");
@@ -106,7 +106,7 @@ ErrorRecord WorkerMeeting::unlike(WorkerRound& round, int worker) noexcept {
 }
 
 // The report on why the workers cannot continue the collective.
-ErrorRecord WorkerMeeting::report_on(WorkerRound& round, const WorkerRound::Problem& problem) noexcept {
+ErrorRecord WorkerCommunicator::report_on(WorkerRound& round, const WorkerRound::Problem& problem) noexcept {
   switch (problem.fault) {
     case WorkerRound::Fault::kHeader: return unlike(round, problem.worker);
     case WorkerRound::Fault::kTooLong:
@@ -116,7 +116,7 @@ ErrorRecord WorkerMeeting::report_on(WorkerRound& round, const WorkerRound::Prob
   }
 }
 
-ErrorRecord WorkerMeeting::report_of(WorkerRound& round, Trouble trouble, int64_t waited_ns) noexcept {
+ErrorRecord WorkerCommunicator::report_of(WorkerRound& round, Trouble trouble, int64_t waited_ns) noexcept {
   const std::lock_guard lock(mutex_);
   return diagnosis_of(round, trouble, waited_ns);
 }
@@ -127,7 +127,7 @@ ErrorRecord WorkerMeeting::report_of(WorkerRound& round, Trouble trouble, int64_
 // asynchronous collectives, and the number of rounds of plans. If that many rounds of plans have met here,
 // this round is not among them; otherwise their headers are still in flight, for which this waits a limited
 // time.
-bool WorkerMeeting::has_gone(int worker, WorkerRound& round) noexcept {
+bool WorkerCommunicator::has_gone(int worker, WorkerRound& round) noexcept {
   Peer& other = peer(worker);
   if (!leave_of(other).here() || !leave_of(other).good()) return false;
   const WorkerNotice& left = leave_of(other).notice;
@@ -142,14 +142,15 @@ bool WorkerMeeting::has_gone(int worker, WorkerRound& round) noexcept {
 }
 
 // Whether it has gone, but not because others had ended a collective; in that case it is not the culprit.
-bool WorkerMeeting::left_by_itself(int worker, WorkerRound& round) noexcept {
+bool WorkerCommunicator::left_by_itself(int worker, WorkerRound& round) noexcept {
   if (!has_gone(worker, round)) return false;
   const ErrorRecord& record = leave_of(peer(worker)).notice.record;
   return record.code == DIST_OK || record.culprit.worker < 0;
 }
 
 // Trouble::kNone selects only the common first part of all reports.
-ErrorRecord WorkerMeeting::diagnosis_of(WorkerRound& round, Trouble trouble, int64_t waited_ns) noexcept {
+ErrorRecord WorkerCommunicator::diagnosis_of(WorkerRound& round, Trouble trouble,
+                                             int64_t waited_ns) noexcept {
   const int n = num_workers();
   auto* const signatures = DIST_ON_STACK(const Signature*, n);
   auto* const failures = DIST_ON_STACK(const ErrorRecord*, n);
@@ -206,7 +207,7 @@ ErrorRecord WorkerMeeting::diagnosis_of(WorkerRound& round, Trouble trouble, int
 
 // For a part: a worker that left the run without using the part sends no notice for it, so the whole's notice
 // is used.
-void WorkerMeeting::hear_of_whole() noexcept {
+void WorkerCommunicator::hear_of_whole() noexcept {
   if (whole_ == nullptr) return;
   each_peer([&](int w, Peer& peer) {
     const Incoming& whole = whole_->leave_of(whole_->peer(workers_[static_cast<std::size_t>(w)]));
@@ -224,13 +225,13 @@ void WorkerMeeting::hear_of_whole() noexcept {
 
 // Whether worker 0's report concerns this collective. A blocking collective that worker 0 has completed also
 // completes here, as soon as its messages have arrived.
-bool WorkerMeeting::is_told_of(const WorkerRound& round) noexcept {
+bool WorkerCommunicator::is_told_of(const WorkerRound& round) noexcept {
   return !report_.good() || round.stream() != WorkerRound::kBlocking ||
          report_.notice.completed < round.number();
 }
 
 // Looks for failures that notices report.
-bool WorkerMeeting::find_told(WorkerRound& round, Found* out) noexcept {
+bool WorkerCommunicator::find_told(WorkerRound& round, Found* out) noexcept {
   hear_of_whole();
   if (me_ != 0 && report_.here() && is_told_of(round)) {
     *out = report_.good() ? Found{report_.notice.record, true}
@@ -256,7 +257,7 @@ bool WorkerMeeting::find_told(WorkerRound& round, Found* out) noexcept {
   return found || left;
 }
 
-int WorkerMeeting::first_lost() noexcept {
+int WorkerCommunicator::first_lost() noexcept {
   int first = -1;
   each_peer([&](int w, const Peer&) {
     if (first < 0 && transport_.lost(w)) first = w;
@@ -266,7 +267,7 @@ int WorkerMeeting::first_lost() noexcept {
 
 // Explains why the collective cannot continue, as far as this worker has found out or been informed. Returns
 // false if nothing is wrong.
-bool WorkerMeeting::find_trouble(WorkerRound& round, Found* out) noexcept {
+bool WorkerCommunicator::find_trouble(WorkerRound& round, Found* out) noexcept {
   const std::lock_guard lock(mutex_);
   if (find_told(round, out)) return true;
   int worker = -1;
@@ -295,7 +296,7 @@ bool WorkerMeeting::find_trouble(WorkerRound& round, Found* out) noexcept {
   return true;
 }
 
-WorkerMeeting::ReporterSays WorkerMeeting::ask_reporter() noexcept {
+WorkerCommunicator::ReporterSays WorkerCommunicator::ask_reporter() noexcept {
   hear_of_whole();
   if (report_.transfer.over())
     return report_.here() && report_.good() ? ReporterSays::kReport : ReporterSays::kNothing;
@@ -308,7 +309,7 @@ WorkerMeeting::ReporterSays WorkerMeeting::ask_reporter() noexcept {
                                                               : ReporterSays::kNothing;
 }
 
-void WorkerMeeting::tell_all(const ErrorRecord& report) noexcept {
+void WorkerCommunicator::tell_all(const ErrorRecord& report) noexcept {
   WorkerNotice told;
   told.completed = completed_.load(std::memory_order_relaxed);
   told.record = report;
@@ -320,7 +321,7 @@ void WorkerMeeting::tell_all(const ErrorRecord& report) noexcept {
 }
 
 // Only worker 0 knows why a worker has not joined, but another worker's deadline may expire first.
-void WorkerMeeting::add_state(ErrorRecord& report) noexcept {
+void WorkerCommunicator::add_state(ErrorRecord& report) noexcept {
   if (report.code != DIST_DEADLINE_EXCEEDED) return;
   each_peer([&](int w, const Peer&) {
     if (named(w) != report.culprit.worker || transport_.lost(w)) return;
@@ -333,7 +334,7 @@ void WorkerMeeting::add_state(ErrorRecord& report) noexcept {
 
 // Ends the run with one report: the reporter's if there is one, otherwise the first failure that was found
 // here.
-bool WorkerMeeting::try_to_fail(const Found& found) noexcept {
+bool WorkerCommunicator::try_to_fail(const Found& found) noexcept {
   const std::lock_guard lock(mutex_);
   if (group_.aborted()) return true;
   if (!failing_) {
@@ -362,7 +363,7 @@ bool WorkerMeeting::try_to_fail(const Found& found) noexcept {
   return true;
 }
 
-Status WorkerMeeting::fail_all(const WorkerRound::Problem& problem) noexcept {
+Status WorkerCommunicator::fail_all(const WorkerRound::Problem& problem) noexcept {
   Found found;
   {
     const std::lock_guard lock(mutex_);
@@ -371,7 +372,7 @@ Status WorkerMeeting::fail_all(const WorkerRound::Problem& problem) noexcept {
   return fail_all(found);
 }
 
-Status WorkerMeeting::fail_all(const Found& found) noexcept {
+Status WorkerCommunicator::fail_all(const Found& found) noexcept {
   constexpr int64_t kLookNs = 10'000'000;
   round_->take_back();
   for (;;) {
@@ -384,7 +385,7 @@ Status WorkerMeeting::fail_all(const Found& found) noexcept {
   }
 }
 
-bool WorkerMeeting::goes_on(WorkerRound& round) noexcept {
+bool WorkerCommunicator::goes_on(WorkerRound& round) noexcept {
   Found found;
   bool failing;
   {
@@ -397,7 +398,7 @@ bool WorkerMeeting::goes_on(WorkerRound& round) noexcept {
   return false;
 }
 
-void WorkerMeeting::fail(WorkerRound& round, const WorkerRound::Problem& problem) noexcept {
+void WorkerCommunicator::fail(WorkerRound& round, const WorkerRound::Problem& problem) noexcept {
   Found found;
   {
     const std::lock_guard lock(mutex_);
@@ -406,7 +407,7 @@ void WorkerMeeting::fail(WorkerRound& round, const WorkerRound::Problem& problem
   (void)try_to_fail(found);
 }
 
-void WorkerMeeting::fail(WorkerRound& round, Trouble trouble, int64_t waited_ns) noexcept {
+void WorkerCommunicator::fail(WorkerRound& round, Trouble trouble, int64_t waited_ns) noexcept {
   (void)try_to_fail({report_of(round, trouble, waited_ns), false});
 }
 

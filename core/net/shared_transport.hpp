@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SharedTransport: one transport for several meetings of a worker. Message keys contain the group, which
-// keeps the meetings' messages apart. Each meeting has a share with a listener of its own.
+// SharedTransport: one transport for several communicators of a worker. Message keys contain the group, which
+// keeps the communicators' messages apart. Each communicator has a share with a listener of its own.
 //
 // Invariant: the messages of a run are released only after every share that ever calls forget() has forgotten
 // the run. Shares that never call it leave that to the others.
@@ -22,7 +22,7 @@ class SharedTransport final : public TransportListener {
   SharedTransport(const SharedTransport&) = delete;
   SharedTransport& operator=(const SharedTransport&) = delete;
 
-  // One meeting's share, which exists as long as this object. It must have no transfer in flight when it is
+  // One communicator's share, which exists as long as this object. It must have no transfer in flight when it is
   // destroyed.
   class Share final : public ForwardingTransport {
    public:

@@ -79,7 +79,7 @@ Status ReplicaPool::create_group_in_turn(std::span<const int32_t> ids, Subgroup*
   if (number < 0 || number == INT32_MAX) return not_a_number(number);
   Subgroup* made = nullptr;
   try {
-    const GroupShape shape(memory_, ids, link.meeting());
+    const GroupShape shape(memory_, ids, link.communicator());
     made = subgroups_.make(*this, link, shape, static_cast<int32_t>(number) + 1, making());
   } catch (const std::bad_alloc&) {
     return out_of_memory();

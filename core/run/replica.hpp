@@ -48,14 +48,14 @@ class Replica {
   };
 
   // `loops`: how many threads the replica's own loops use, and on which CPUs. `here`: the word with the id of
-  // its thread, which forked children find wiped; may be NULL. `meeting`: the rendezvous with other workers;
+  // its thread, which forked children find wiped; may be NULL. `communicator`: the communicator with other workers;
   // may be NULL.
   Replica(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, const Place& place,
           const Loops& loops, std::size_t cache_bytes, WipedWords::Word* here,
-          WorkerMeeting* meeting) noexcept
+          WorkerCommunicator* communicator) noexcept
       : here_(here != nullptr ? here : &nowhere_),
         pool_(pool),
-        as_member_{group, place.rank, nullptr, 0, cache_bytes, &recorder, &checked_, meeting},
+        as_member_{group, place.rank, nullptr, 0, cache_bytes, &recorder, &checked_, communicator},
         arena_(memory, loops.threads, loops.cpus, loops.bounds, loops.executor),
         place_(place) {}
   Replica(const Replica&) = delete;
@@ -113,11 +113,12 @@ class Replica {
     return named;
   }
   const Member& member() const noexcept { return as_member_; }
-  // This replica as a member of a subgroup. `meeting`: the rendezvous with the members of other workers; may
+  // This replica as a member of a subgroup. `communicator`: the communicator with the members of other workers; may
   // be NULL.
   Member member(Group& group, int rank, const char* tag, int64_t timeout_ns,
-                WorkerMeeting* meeting) noexcept {
-    return {group, rank, tag, timeout_ns, as_member_.cache_bytes, as_member_.recorder, &checked_, meeting};
+                WorkerCommunicator* communicator) noexcept {
+    return {group,     rank,        tag, timeout_ns, as_member_.cache_bytes, as_member_.recorder,
+            &checked_, communicator};
   }
 
   // Calls body(first, last) for subranges of [begin, end) with at least `grain` indices each, on the loop

@@ -53,7 +53,7 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
     : memory_(memory),
       group_(group),
       channel_(memory, group, options.channels,
-               options.workers != nullptr ? &options.workers->meeting() : nullptr),
+               options.workers != nullptr ? &options.workers->communicator() : nullptr),
       subgroups_(memory, graph, options.naming, options.keeper),
       graph_(graph),
       host_(host),
@@ -75,7 +75,7 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
     new (&states_[made_])
         ReplicaState(memory, *this, group, (*options.recorder)[own], place, loops_of(place.local, made_),
                      options.channels.cache_bytes, here_.at(made_),
-                     options.workers == nullptr ? nullptr : &options.workers->meeting());
+                     options.workers == nullptr ? nullptr : &options.workers->communicator());
   }
 }
 

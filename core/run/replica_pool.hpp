@@ -271,8 +271,8 @@ class ReplicaPool {
   struct alignas(kApart) ReplicaState {
     ReplicaState(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder,
                  const Replica::Place& place, const Replica::Loops& loops, std::size_t cache_bytes,
-                 WipedWords::Word* here, WorkerMeeting* meeting) noexcept
-        : replica(memory, pool, group, recorder, place, loops, cache_bytes, here, meeting) {}
+                 WipedWords::Word* here, WorkerCommunicator* communicator) noexcept
+        : replica(memory, pool, group, recorder, place, loops, cache_bytes, here, communicator) {}
     Replica replica;
     alignas(kApart) Word finished;  // the latest run whose function has returned
     dist_status result = DIST_OK;

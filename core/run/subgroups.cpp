@@ -19,7 +19,7 @@ Status member_of(Subgroup& subgroup, Replica& replica, const char* tag, int64_t 
                             replica.name().number());
   }
   subgroup.pool.groups().open(subgroup, replica.group());
-  out->emplace(replica.member(subgroup.here->group, rank, tag, timeout_ns, subgroup.meeting()));
+  out->emplace(replica.member(subgroup.here->group, rank, tag, timeout_ns, subgroup.communicator()));
   return kOk;
 }
 

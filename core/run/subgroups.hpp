@@ -40,7 +40,7 @@ struct Subgroup {
           others(link != nullptr && shape->spans_workers()
                      ? std::make_optional<WorkerGroup>(memory, *link, group, host, *shape)
                      : std::nullopt),
-          channel(memory, group, home, others ? &others->meeting() : nullptr) {}
+          channel(memory, group, home, others ? &others->communicator() : nullptr) {}
     Group group;
     std::optional<WorkerGroup> others;  // workers with members, if there are several
     LazyChannel channel;
@@ -53,8 +53,10 @@ struct Subgroup {
   }
   // The rank of a replica id; -1 if it is not a member.
   int rank(int32_t id) const noexcept;
-  // The rendezvous with the members of other workers; NULL if there are none.
-  WorkerMeeting* meeting() noexcept { return here && here->others ? &here->others->meeting() : nullptr; }
+  // The communicator with the members of other workers; NULL if there are none.
+  WorkerCommunicator* communicator() noexcept {
+    return here && here->others ? &here->others->communicator() : nullptr;
+  }
 
   ReplicaPool& pool;
   std::atomic<uint32_t> opened{0};  // the latest run in which it was opened

@@ -5,7 +5,7 @@
 
 namespace dist {
 
-GroupShape::GroupShape(Memory& memory, std::span<const int32_t> given, const WorkerMeeting& all)
+GroupShape::GroupShape(Memory& memory, std::span<const int32_t> given, const WorkerCommunicator& all)
     : ids(given.begin(), given.end(), &memory), local_ranks(&memory), workers(&memory), members(&memory) {
   int worker = 0;
   for (const int32_t id : ids) {
@@ -25,15 +25,15 @@ WorkerGroup::WorkerGroup(Memory& memory, WorkerLink& link, Group& group, const H
       group_(group),
       share_(link.transport()),
       transport_(memory, share_, shape.workers),
-      meeting_(memory, transport_, group, host,
-               {shape.members,
-                group.timeout_ns(),
-                link.meeting().own_staging_bytes(),
-                &link.crossings(),
-                {},
-                &link.meeting(),
-                shape.workers,
-                shape.ids}) {
+      communicator_(memory, transport_, group, host,
+                    {shape.members,
+                     group.timeout_ns(),
+                     link.communicator().own_staging_bytes(),
+                     &link.crossings(),
+                     {},
+                     &link.communicator(),
+                     shape.workers,
+                     shape.ids}) {
   link_.add(*this);
 }
 
@@ -42,13 +42,13 @@ WorkerGroup::~WorkerGroup() { link_.remove(*this); }
 void WorkerGroup::begin_run() noexcept {
   // Functions of an abandoned run may be about to return. If the group has not been used, none of them is in
   // it.
-  if (meeting_.joined() || failed_.load(std::memory_order_relaxed)) {
+  if (communicator_.joined() || failed_.load(std::memory_order_relaxed)) {
     const std::lock_guard lock(mutex_);
     failed_.store(false, std::memory_order_relaxed);
     returned_ = kOk;
-    meeting_.begin_run();
+    communicator_.begin_run();
   } else {
-    meeting_.begin_run();
+    communicator_.begin_run();
   }
   inside_.store(group_.size(), std::memory_order_relaxed);
   closed_.store(false, std::memory_order_relaxed);
@@ -65,17 +65,17 @@ void WorkerGroup::leave(Status returned, const ErrorRecord& failure) noexcept {
   }
   // acq_rel: the last one sees the results of the others.
   if (inside_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (!meeting_.joined() && !failed_.load(std::memory_order_relaxed)) return;
+  if (!communicator_.joined() && !failed_.load(std::memory_order_relaxed)) return;
   const std::lock_guard lock(mutex_);
   // If the run was cancelled, its end is more informative than members that returned OK.
   if (closed_.load(std::memory_order_relaxed) || (returned_.ok() && group_.cancelled())) return;
-  meeting_.leave(returned_, failure_);
+  communicator_.leave(returned_, failure_);
 }
 
 void WorkerGroup::end_run(uint64_t parts, Status outcome, const ErrorRecord& why) noexcept {
-  if (!meeting_.is_in(parts)) return closed_.store(true, std::memory_order_relaxed);
+  if (!communicator_.is_in(parts)) return closed_.store(true, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
-  meeting_.leave(outcome, why);
+  communicator_.leave(outcome, why);
   closed_.store(true, std::memory_order_relaxed);
 }
 

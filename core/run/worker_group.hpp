@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The connection of a group to its members in other workers. Its rendezvous (WorkerMeeting) uses a subset of
-// the connections of the group of all replicas (core/comm/workers.hpp). WorkerLink begins and ends its runs.
+// The connection of a group to its members in other workers. Its communicator (WorkerCommunicator) uses a subset of
+// the connections of the group of all replicas (core/comm/worker_communicator.hpp). WorkerLink begins and ends its runs.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 #include "core/base/host.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
-#include "core/comm/workers.hpp"
+#include "core/comm/worker_communicator.hpp"
 #include "core/net/shared_transport.hpp"
 #include "core/net/subset_transport.hpp"
 
@@ -24,7 +24,7 @@ class WorkerLink;
 // The members of a group: in all workers, and in this one.
 struct GroupShape {
   // `ids` must be ascending and valid. Throws std::bad_alloc.
-  GroupShape(Memory& memory, std::span<const int32_t> ids, const WorkerMeeting& all);
+  GroupShape(Memory& memory, std::span<const int32_t> ids, const WorkerCommunicator& all);
 
   std::pmr::vector<int32_t> ids;
   std::pmr::vector<int32_t> local_ranks;  // local ranks of the members in this worker
@@ -44,7 +44,7 @@ class WorkerGroup {
   WorkerGroup(const WorkerGroup&) = delete;
   WorkerGroup& operator=(const WorkerGroup&) = delete;
 
-  WorkerMeeting& meeting() noexcept { return meeting_; }
+  WorkerCommunicator& communicator() noexcept { return communicator_; }
 
   void begin_run() noexcept;
   // A member has left its function. When the last one leaves, workers that may wait for it are notified
@@ -59,7 +59,7 @@ class WorkerGroup {
   const Group& group_;
   SharedTransport::Share share_;
   SubsetTransport transport_;
-  WorkerMeeting meeting_;
+  WorkerCommunicator communicator_;
   std::atomic<int> inside_{0};
   std::atomic<bool> closed_{false};  // by end_run()
   std::atomic<bool> failed_{false};  // a member has failed

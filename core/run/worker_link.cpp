@@ -12,10 +12,11 @@
 namespace dist {
 namespace {
 
-WorkerMeeting::Options meeting_of(std::span<const int> members, const WorkerLink::Options& options,
-                                  BackgroundWork& background) noexcept {
+WorkerCommunicator::Options communicator_options(std::span<const int> members,
+                                                 const WorkerLink::Options& options,
+                                                 BackgroundWork& background) noexcept {
   return {members, options.timeout_ns,
-          options.staging_bytes != 0 ? options.staging_bytes : WorkerMeeting::kDefaultStagingBytes,
+          options.staging_bytes != 0 ? options.staging_bytes : WorkerCommunicator::kDefaultStagingBytes,
           &background, options.numbers};
 }
 
@@ -67,13 +68,15 @@ WorkerLink::WorkerLink(Memory& memory, Group& group, const Host& host, Connectio
       transport_(some_of(memory, connection_.transport(), options, &some_, unreachable_)),
       crossings_(options.helpers),
       replicas_share_(transport_),
-      replicas_(memory, replicas_share_, group, host, meeting_of(options.replicas, options, crossings_)),
+      replicas_(memory, replicas_share_, group, host,
+                communicator_options(options.replicas, options, crossings_)),
       leaders_share_(transport_),
       leaders_group_(
           memory, 1, group.policy(), host, options.timeout_ns,
           {.number = kLeaders, .naming = {.first = GlobalReplica{number_of(options)}, .workers = true}}),
       leaders_(memory, leaders_share_, leaders_group_, host,
-               meeting_of(std::pmr::vector<int>(options.replicas.size(), 1, &memory), options, crossings_)),
+               communicator_options(std::pmr::vector<int>(options.replicas.size(), 1, &memory), options,
+                                    crossings_)),
       groups_(&memory) {
   if (connection_.transport() != nullptr) connection_.transport()->log_to(host);
 }
@@ -88,7 +91,7 @@ void WorkerLink::owe(const ErrorRecord& why) noexcept {
   owed_why_ = why;
 }
 
-void WorkerLink::begin_meetings() noexcept {
+void WorkerLink::begin_runs() noexcept {
   replicas_.begin_run();
   leaders_.begin_run();
   for (WorkerGroup* const each : groups_) each->begin_run();
@@ -103,7 +106,7 @@ void WorkerLink::settle() noexcept {
     why = owed_why_;
   }
   for (; owed > 0; --owed) {
-    begin_meetings();
+    begin_runs();
     end_run(Status(why.code), why);
   }
 }
@@ -112,14 +115,14 @@ void WorkerLink::begin_run(const RunDeadline& deadline) noexcept {
   settle();
   open_ = true;
   leaders_group_.begin_run(deadline);
-  begin_meetings();
+  begin_runs();
 }
 
 void WorkerLink::end_run(Status outcome, const ErrorRecord& why) noexcept {
   open_ = false;
   const bool failed =
-      replicas_.failed() ||
-      std::any_of(groups_.begin(), groups_.end(), [](WorkerGroup* each) { return each->meeting().failed(); });
+      replicas_.failed() || std::any_of(groups_.begin(), groups_.end(),
+                                        [](WorkerGroup* each) { return each->communicator().failed(); });
   if (const uint64_t parts = replicas_.close_parts(); parts != 0) {
     for (WorkerGroup* const each : groups_) each->end_run(parts, outcome, why);
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The connection of a strategy to the other workers. It has the transport and two rendezvous (WorkerMeeting):
+// The connection of a strategy to the other workers. It has the transport and two communicators (WorkerCommunicator):
 // one for all replicas, and one with a single leader of each worker, for operations in
 // cross-replica context.
 //
-// Invariant: both rendezvous count the same runs. These are the runs of the strategy and, between them, the
+// Invariant: both communicators count the same runs. These are the runs of the strategy and, between them, the
 // turns of the cross-replica context that needed other workers.
 #pragma once
 
@@ -23,7 +23,7 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/collective/collectives.hpp"
-#include "core/comm/workers.hpp"
+#include "core/comm/worker_communicator.hpp"
 #include "core/cross_replica/across_workers.hpp"
 #include "core/cross_replica/communication.hpp"
 #include "core/net/network.hpp"
@@ -76,7 +76,7 @@ class WorkerLink final : public AcrossWorkers {
     std::span<const int> numbers;
     int64_t timeout_ns;         // of the group
     std::size_t cache_bytes;    // size of the last-level cache
-    std::size_t staging_bytes;  // 0: the default of WorkerMeeting
+    std::size_t staging_bytes;  // 0: the default of WorkerCommunicator
     // of reductions in cross-replica context: the approximate number of bytes in one collective; 0: no limit
     int64_t bytes_per_pack;
     Arena* helpers;      // runs asynchronous collectives; NULL: waiting threads do
@@ -85,7 +85,7 @@ class WorkerLink final : public AcrossWorkers {
   // `group` has this worker's replicas. Throws std::bad_alloc.
   WorkerLink(Memory& memory, Group& group, const Host& host, Connection connection, const Options& options);
 
-  WorkerMeeting& meeting() noexcept { return replicas_; }
+  WorkerCommunicator& communicator() noexcept { return replicas_; }
   Crossings& crossings() noexcept { return crossings_; }
   SharedTransport& transport() noexcept { return transport_; }
   // Adds or removes a subgroup, which then takes part in all runs. Must be called between runs. add() throws
@@ -167,7 +167,7 @@ class WorkerLink final : public AcrossWorkers {
 
   uint32_t to_announce() noexcept;
   void settle() noexcept;
-  void begin_meetings() noexcept;
+  void begin_runs() noexcept;
   Member leader() noexcept {
     return {leaders_group_, 0, nullptr, limits_.timeout_ns, cache_bytes_, recorder_, nullptr, &leaders_};
   }
@@ -182,10 +182,10 @@ class WorkerLink final : public AcrossWorkers {
   SharedTransport transport_;
   Crossings crossings_;
   SharedTransport::Share replicas_share_;
-  WorkerMeeting replicas_;
+  WorkerCommunicator replicas_;
   SharedTransport::Share leaders_share_;
   Group leaders_group_;
-  WorkerMeeting leaders_;
+  WorkerCommunicator leaders_;
   std::pmr::vector<WorkerGroup*> groups_;
   bool open_ = false;  // a run is in progress
   std::atomic<uint32_t> asked_{0};

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kCall = "dist_group_create";
 
-// Rephrases the report of the rendezvous, which is the same on all workers, in terms of this call.
+// Rephrases the report of the communicator, which is the same on all workers, in terms of this call.
 Status in_words(Status failed) noexcept {
   const ErrorRecord given = last_error();
   if (given.collective == 0 || given.culprit.worker < 0) return failed;

@@ -34,7 +34,7 @@ class Formation final : public Counted {
     WaitPolicy policy;
     int num_replicas;
     int64_t timeout_ns;
-    std::size_t staging_bytes;  // 0: the default of WorkerMeeting
+    std::size_t staging_bytes;  // 0: the default of WorkerCommunicator
     int32_t recorded_events;    // maximum ring size for each replica
     ReplicaPool::Options pool;  // except what depends on the workers
   };

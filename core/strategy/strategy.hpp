@@ -58,7 +58,7 @@ struct StrategyOptions {
   Network* network = nullptr;  // connects the workers; NULL: see `transport`
   dist_transport transport = DIST_TRANSPORT_AUTO;
   std::span<const int32_t> replicas_of_workers;  // by worker; empty: all have as many as this one
-  int64_t staging_bytes = 0;                     // 0: the default of WorkerMeeting
+  int64_t staging_bytes = 0;                     // 0: the default of WorkerCommunicator
   dist_reform reform = DIST_REFORM_EXPLICIT;
   Budget* budget = nullptr;       // NULL: none
   Executor executor;              // the host's, for loops

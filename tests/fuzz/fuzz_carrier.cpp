@@ -186,12 +186,12 @@ void play(bytes* in) {
   Carrier carrier(*memory, kFunctions, user, sends, 1);
   assert_true(carrier.listen(nullptr, "127.0.0.1").empty());
   const auto start = [&] {
-    Carrier::Meeting meeting;
-    meeting.link = std::make_shared<NoLink>(link_user);
-    meeting.queue = &user.queue;
-    meeting.wanted.fill(std::byte{7});
-    const std::weak_ptr<Link> link = meeting.link;
-    carrier.start(std::move(meeting));
+    Carrier::Meeting communicator;
+    communicator.link = std::make_shared<NoLink>(link_user);
+    communicator.queue = &user.queue;
+    communicator.wanted.fill(std::byte{7});
+    const std::weak_ptr<Link> link = communicator.link;
+    carrier.start(std::move(communicator));
     assert_int_equal(own.connects, 1);
     return link;
   };

@@ -94,9 +94,9 @@ static void decode_apply(step* s, int32_t members, bytes* in) {
 
 static void decode_step(program* p, step* s, bytes* in, const groups_of groups) {
   const int32_t collective = collectives[take_below(in, (int32_t)COUNT_OF(collectives))];
-  const uint8_t how = take(in), meeting = take(in);
+  const uint8_t how = take(in), communicator = take(in);
   const dist_group* group =
-      collective == DIST_COLLECTIVE_MERGE_CALL ? NULL : groups[meeting % (1 << p->replicas)];
+      collective == DIST_COLLECTIVE_MERGE_CALL ? NULL : groups[communicator % (1 << p->replicas)];
   const int32_t members = group == NULL ? p->replicas : dist_group_size(group);
   s->what = collective == DIST_COLLECTIVE_REDUCE_APPLY ? APPLY
             : collective == DIST_COLLECTIVE_MERGE_CALL ? MERGE
@@ -113,7 +113,7 @@ static void decode_step(program* p, step* s, bytes* in, const groups_of groups) 
     s->e.members = members;
   }
   s->e.group = group;
-  if (meeting >= 64) s->tag[0] = (char)('a' + meeting / 32), s->e.tag = s->tag;
+  if (communicator >= 64) s->tag[0] = (char)('a' + communicator / 32), s->e.tag = s->tag;
   for (int32_t r = 0; r < REPLICAS; r++) {
     s->e.statuses[r] = -1; /* not known */
     s->settle[r] = take(in);

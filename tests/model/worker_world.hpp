@@ -114,11 +114,11 @@ class World {
       Membership membership;
       membership.naming.first = GlobalReplica{w};
       worker.group = new (take(sizeof(Group), alignof(Group))) Group(memory, 1, policy, {}, 0, membership);
-      worker.meeting = new (take(sizeof(WorkerMeeting), alignof(WorkerMeeting)))
-          WorkerMeeting(memory, wires_[static_cast<std::size_t>(w)], *worker.group, {},
-                        {.members = members, .most_bytes = plan_.most_bytes});
+      worker.communicator = new (take(sizeof(WorkerCommunicator), alignof(WorkerCommunicator)))
+          WorkerCommunicator(memory, wires_[static_cast<std::size_t>(w)], *worker.group, {},
+                             {.members = members, .most_bytes = plan_.most_bytes});
       worker.group->begin_run({});
-      worker.meeting->begin_run();
+      worker.communicator->begin_run();
       worker.fiber.restart(
           [](void* self) { static_cast<Worker*>(self)->world->live(*static_cast<Worker*>(self)); }, &worker);
     }
@@ -216,7 +216,7 @@ class World {
     int me;
     Fiber fiber;
     Group* group;
-    WorkerMeeting* meeting;
+    WorkerCommunicator* communicator;
     bool started, news, idle, finished, dead;
     bool right;
     uint64_t seen;    // all that has happened to it up to its latest step
@@ -296,7 +296,7 @@ class World {
     ErrorRecord why = status.ok() ? ErrorRecord{} : worker.outcomes.back().record;
     if (why.culprit.replica == kNoReplica && !why.of_all) why.culprit = worker.group->name(0);
     worker.group->leave(0, status, why);
-    worker.meeting->leave(status, why);
+    worker.communicator->leave(status, why);
     worker.finished = true;
     for (;;) pause(worker);
   }
@@ -323,7 +323,7 @@ class World {
       call.collective = Collective::kAllReduce;
       call.op = act == Act::kSum ? DIST_REDUCE_SUM : DIST_REDUCE_MAX;
     }
-    DIST_TRY(worker_collective({*worker.group, 0, nullptr, 0, 1 << 20}, *worker.meeting, call));
+    DIST_TRY(worker_collective({*worker.group, 0, nullptr, 0, 1 << 20}, *worker.communicator, call));
     for (std::size_t i = 0; i < swaps * plan_.elements; ++i) {
       const auto at = static_cast<double>(i + step);
       const std::size_t half = i % plan_.elements + static_cast<std::size_t>(worker.me) * plan_.elements;

@@ -76,7 +76,7 @@ void slots_are_compared_once(void**) {
 }
 
 // A place whose members come in order.
-class Place final : public Rendezvous {
+class Place final : public WaitPlace {
  public:
   explicit Place(int size) : come_(static_cast<std::size_t>(size), 0) {}
   void come(int rank, uint32_t round) { come_[static_cast<std::size_t>(rank)] = round; }

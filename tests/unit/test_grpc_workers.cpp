@@ -35,8 +35,8 @@ struct Scene {
 void assert_sums(Cluster& cluster, int times) {
   const int n = cluster.size();
   std::vector<double> results(static_cast<std::size_t>(n));
-  const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
-    return sum(member, meeting, rank, times, &results[static_cast<std::size_t>(rank)]);
+  const auto outcomes = cluster.run([&](const Member& member, WorkerCommunicator& communicator, int rank) {
+    return sum(member, communicator, rank, times, &results[static_cast<std::size_t>(rank)]);
   });
   for (int rank = 0; rank < n; ++rank) {
     const Outcome& outcome = outcomes[static_cast<std::size_t>(rank)];
@@ -61,16 +61,17 @@ void large_tensors_add_up(void**) {
   for (std::size_t rank = 0; rank < 4; ++rank) {
     for (std::size_t i = 0; i < kElements; ++i) data[rank][i] = static_cast<double>(rank * 1000 + i % 977);
   }
-  const auto outcomes = scene.cluster->run([&](const Member& member, WorkerMeeting& meeting, int rank) {
-    double* const mine = data[static_cast<std::size_t>(rank)].data();
-    const dist_tensor tensor{mine, DIST_F64, 1, &kElements, nullptr};
-    Call call;
-    call.collective = Collective::kAllReduce;
-    call.op = DIST_REDUCE_SUM;
-    call.in = call.out = &tensor;
-    call.n = 1;
-    return worker_collective(member, meeting, call);
-  });
+  const auto outcomes =
+      scene.cluster->run([&](const Member& member, WorkerCommunicator& communicator, int rank) {
+        double* const mine = data[static_cast<std::size_t>(rank)].data();
+        const dist_tensor tensor{mine, DIST_F64, 1, &kElements, nullptr};
+        Call call;
+        call.collective = Collective::kAllReduce;
+        call.op = DIST_REDUCE_SUM;
+        call.in = call.out = &tensor;
+        call.n = 1;
+        return worker_collective(member, communicator, call);
+      });
   for (const Outcome& each : outcomes) assert_true(each.status.ok());
   for (const std::vector<double>& each : data) {
     for (std::size_t i = 0; i < kElements; ++i) {
@@ -83,9 +84,10 @@ void large_tensors_add_up(void**) {
 void who_returns_early_is_named_to_all(void**) {
   Scene scene({2, 1, 1});
   double out[4];
-  const auto outcomes = scene.cluster->run([&](const Member& member, WorkerMeeting& meeting, int rank) {
-    return sum(member, meeting, rank, rank == 2 ? 5 : 20, &out[rank]);
-  });
+  const auto outcomes =
+      scene.cluster->run([&](const Member& member, WorkerCommunicator& communicator, int rank) {
+        return sum(member, communicator, rank, rank == 2 ? 5 : 20, &out[rank]);
+      });
   for (int rank = 0; rank < 4; ++rank) {
     const Outcome& outcome = outcomes[static_cast<std::size_t>(rank)];
     assert_int_equal(outcome.status.ok(), rank == 2);
@@ -100,10 +102,10 @@ void who_leaves_in_a_run_ends_it_for_all(void**) {
   Scene scene({1, 1, 1});
   double out[3];
   const auto outcomes =
-      scene.cluster->run([&](const Member& member, WorkerMeeting& meeting, int rank) -> Status {
-        if (rank == 1) DIST_TRY(sum(member, meeting, rank, 3, &out[rank]));
+      scene.cluster->run([&](const Member& member, WorkerCommunicator& communicator, int rank) -> Status {
+        if (rank == 1) DIST_TRY(sum(member, communicator, rank, 3, &out[rank]));
         if (rank == 1) scene.own[1]->close();
-        return sum(member, meeting, rank, 20, &out[rank]);
+        return sum(member, communicator, rank, 20, &out[rank]);
       });
   for (const Outcome& each : outcomes) assert_false(each.status.ok());
 }

@@ -274,11 +274,11 @@ class Program {
   bool shares_ = false;
 };
 
-Status play(Program& program, const Member& member, WorkerMeeting& meeting, int rank) {
+Status play(Program& program, const Member& member, WorkerCommunicator& communicator, int rank) {
   Call call = program.call(rank);
   call.offsets = nullptr;
   call.in_place = call.strided = false;
-  return worker_collective(member, meeting, call);
+  return worker_collective(member, communicator, call);
 }
 
 void any_call_any_layout_any_pieces(void**) {
@@ -295,9 +295,10 @@ void any_call_any_layout_any_pieces(void**) {
         const auto before = program.buffers();
         auto expected = program.expected();
         program.share(layout, before, &expected);
-        const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
-          return play(program, member, meeting, rank);
-        });
+        const auto outcomes =
+            cluster.run([&](const Member& member, WorkerCommunicator& communicator, int rank) {
+              return play(program, member, communicator, rank);
+            });
         for (const Outcome& each : outcomes) {
           if (!each.status.ok()) std::printf("# %s: %s\n", program.text().c_str(), each.error.message);
           assert_true(each.status.ok());
@@ -316,7 +317,8 @@ void any_call_any_layout_any_pieces(void**) {
 }
 
 // An all_reduce SUM of lists of tensors with one element each, or of one tensor.
-Status sum_of(const Member& member, WorkerMeeting& meeting, std::vector<float>& data, std::size_t tensors) {
+Status sum_of(const Member& member, WorkerCommunicator& communicator, std::vector<float>& data,
+              std::size_t tensors) {
   const auto length = static_cast<int64_t>(data.size() / tensors);
   std::vector<dist_tensor> list;
   for (std::size_t t = 0; t < tensors; ++t)
@@ -326,7 +328,7 @@ Status sum_of(const Member& member, WorkerMeeting& meeting, std::vector<float>& 
   call.op = DIST_REDUCE_SUM;
   call.in = call.out = list.data();
   call.n = tensors;
-  return worker_collective(member, meeting, call);
+  return worker_collective(member, communicator, call);
 }
 
 void large_calls_keep_to_their_room(void**) {
@@ -338,8 +340,8 @@ void large_calls_keep_to_their_room(void**) {
       for (std::size_t i = 0; i < data[r].size(); ++i) data[r][i] = static_cast<float>(i % 1000 + r);
     }
     const std::size_t before = cluster.held();
-    const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
-      return sum_of(member, meeting, data[static_cast<std::size_t>(rank)], tensors);
+    const auto outcomes = cluster.run([&](const Member& member, WorkerCommunicator& communicator, int rank) {
+      return sum_of(member, communicator, data[static_cast<std::size_t>(rank)], tensors);
     });
     for (std::size_t r = 0; r < 4; ++r) {
       assert_true(outcomes[r].status.ok());
@@ -360,9 +362,9 @@ void large_calls_keep_to_their_room(void**) {
 
 void collectives_are_counted_and_not_their_parts(void**) {
   Cluster cluster({2, 1}, {.most_bytes = 1});
-  const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
+  const auto outcomes = cluster.run([&](const Member& member, WorkerCommunicator& communicator, int rank) {
     double got = 0;
-    const Status status = sum(member, meeting, rank, 5, &got);
+    const Status status = sum(member, communicator, rank, 5, &got);
     return status.ok() && member.group.sequence(member.me) != 5 ? Status(DIST_INTERNAL) : status;
   });
   for (const Outcome& each : outcomes) assert_true(each.status.ok());
@@ -378,22 +380,23 @@ void a_run_that_ends_between_pieces_is_over(void**) {
       std::atomic<int>& folds;
       int turn;
     } ending{cluster, folds, turn};
-    const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int) -> Status {
-      std::vector<double> numbers(100, 1);
-      const int64_t shape[] = {100};
-      const dist_tensor tensor{numbers.data(), DIST_F64, 1, shape, nullptr};
-      Call call;
-      call.collective = Collective::kAllReduce;
-      call.op = DIST_REDUCE_USER;
-      call.user_op = [](void*, const void*, int64_t, dist_dtype, void* data) {
-        auto& to_end = *static_cast<Ending*>(data);
-        if (to_end.folds.fetch_add(1) == 2 * to_end.turn) to_end.cluster.group(0).cancel("enough");
-      };
-      call.user_data = &ending;
-      call.in = call.out = &tensor;
-      call.n = 1;
-      return worker_collective(member, meeting, call);
-    });
+    const auto outcomes =
+        cluster.run([&](const Member& member, WorkerCommunicator& communicator, int) -> Status {
+          std::vector<double> numbers(100, 1);
+          const int64_t shape[] = {100};
+          const dist_tensor tensor{numbers.data(), DIST_F64, 1, shape, nullptr};
+          Call call;
+          call.collective = Collective::kAllReduce;
+          call.op = DIST_REDUCE_USER;
+          call.user_op = [](void*, const void*, int64_t, dist_dtype, void* data) {
+            auto& to_end = *static_cast<Ending*>(data);
+            if (to_end.folds.fetch_add(1) == 2 * to_end.turn) to_end.cluster.group(0).cancel("enough");
+          };
+          call.user_data = &ending;
+          call.in = call.out = &tensor;
+          call.n = 1;
+          return worker_collective(member, communicator, call);
+        });
     for (const Outcome& each : outcomes) assert_false(each.status.ok());
     works_again(cluster);
   }

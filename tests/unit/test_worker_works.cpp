@@ -62,18 +62,18 @@ struct Calls {
 Status wrong() noexcept { return dist::fail(DIST_DATA_LOSS, "another sum"); }
 
 // All of them under way at once, and then waited for from the last on.
-Status asynchronous(Cluster& cluster, const Member& member, WorkerMeeting& meeting, int rank,
+Status asynchronous(Cluster& cluster, const Member& member, WorkerCommunicator& communicator, int rank,
                     WorkList& works) {
   Calls calls(rank);
   Ref<Work> out[kWorks];
   Status status;
   for (int k = 0; k < kWorks && status.ok(); ++k) {
     Call call = calls.call(k, 1);
-    status = cluster.channel(meeting.me()).get().issue(member, call, works, nullptr, &out[k]);
+    status = cluster.channel(communicator.me()).get().issue(member, call, works, nullptr, &out[k]);
   }
   for (int k = kWorks - 1; k >= 0 && status.ok(); --k) {
     status = out[k]->wait(-1);
-    if (status.ok() && !calls.right(k, meeting.num_members())) status = wrong();
+    if (status.ok() && !calls.right(k, communicator.num_members())) status = wrong();
   }
   // Before the tensors go.
   const ErrorRecord why = status.ok() ? ErrorRecord{} : last_error();
@@ -82,20 +82,21 @@ Status asynchronous(Cluster& cluster, const Member& member, WorkerMeeting& meeti
 }
 
 // Packs become ready in an order of each member's own.
-Status planned(Cluster& cluster, const Member& member, WorkerMeeting& meeting, int rank, WorkList& works) {
+Status planned(Cluster& cluster, const Member& member, WorkerCommunicator& communicator, int rank,
+               WorkList& works) {
   Calls calls(rank);
   Ref<Work> plan;
   Call call = calls.call(0, kWorks);
-  const Member here{member.group, member.me, nullptr, 0, member.cache_bytes, nullptr, nullptr, &meeting};
+  const Member here{member.group, member.me, nullptr, 0, member.cache_bytes, nullptr, nullptr, &communicator};
   Status status = PlannedWork::create(cluster.memory(), here, call, works,
-                                      cluster.channel(meeting.me()).home(), 256, &plan);
+                                      cluster.channel(communicator.me()).home(), 256, &plan);
   for (int round = 0; round < kRounds && status.ok(); ++round) {
     calls.fill(rank);
     for (int k = 0; k < kWorks && status.ok(); ++k)
       status = plan->ready(static_cast<std::size_t>((k + rank + round) % kWorks));
     if (status.ok()) status = plan->wait(-1);
     for (int k = 0; k < kWorks && status.ok(); ++k) {
-      if (!calls.right(k, meeting.num_members())) status = wrong();
+      if (!calls.right(k, communicator.num_members())) status = wrong();
     }
   }
   const ErrorRecord why = status.ok() ? ErrorRecord{} : last_error();
@@ -103,17 +104,17 @@ Status planned(Cluster& cluster, const Member& member, WorkerMeeting& meeting, i
   return status.ok() ? status : dist::fail(why);
 }
 
-Status both(Cluster& cluster, const Member& member, WorkerMeeting& meeting, int rank) {
+Status both(Cluster& cluster, const Member& member, WorkerCommunicator& communicator, int rank) {
   WorkList works;
-  DIST_TRY(asynchronous(cluster, member, meeting, rank, works));
-  return planned(cluster, member, meeting, rank, works);
+  DIST_TRY(asynchronous(cluster, member, communicator, rank, works));
+  return planned(cluster, member, communicator, rank, works);
 }
 
 void hold(const std::vector<int>& members, const Cluster::Options& options) {
   Cluster cluster(members, options);
   for (int again = 0; again < 3; ++again) {
-    const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
-      return both(cluster, member, meeting, rank);
+    const auto outcomes = cluster.run([&](const Member& member, WorkerCommunicator& communicator, int rank) {
+      return both(cluster, member, communicator, rank);
     });
     for (const Outcome& each : outcomes) {
       if (!each.status.ok()) std::printf("# %s\n", each.error.message);
@@ -150,9 +151,8 @@ void a_worker_may_be_lost_at_any_message(void**) {
                                   .most_bytes = std::size_t{1} << 14,
                                   .seed = kSeed + static_cast<uint64_t>(lose_at),
                                   .helpers = lose_at % 2 == 0 ? &arena : nullptr});
-      const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
-        return both(cluster, member, meeting, rank);
-      });
+      const auto outcomes = cluster.run([&](const Member& member, WorkerCommunicator& communicator,
+                                            int rank) { return both(cluster, member, communicator, rank); });
       lost = cluster.transport(victim == 0 ? 1 : 0).lost(victim);
       for (const Outcome& each : outcomes) {
         if (each.status.ok()) continue;
@@ -200,16 +200,16 @@ void what_comes_beside_the_first_look_is_seen(void**) {
 class SteppedRound {
  public:
   SteppedRound(Cluster& cluster, int worker, uint32_t stream)
-      : meeting_(cluster.meeting(worker)),
+      : communicator_(cluster.communicator(worker)),
         stream_(stream),
-        round_(cluster.memory(), cluster.transport(worker), meeting_.members()) {}
+        round_(cluster.memory(), cluster.transport(worker), communicator_.members()) {}
   void begin(uint64_t number) {
     Signature signature;
     signature.collective = Collective::kBarrier;
     round_.reset();
-    meeting_.begin(round_, stream_, number, signature, 1 << 20);
+    communicator_.begin(round_, stream_, number, signature, 1 << 20);
   }
-  bool goes_on() { return meeting_.goes_on(round_); }
+  bool goes_on() { return communicator_.goes_on(round_); }
   // As far as it goes now; true: to its end.
   bool advance() {
     while (goes_on() && round_.settled() && !round_.here())
@@ -218,23 +218,23 @@ class SteppedRound {
   }
 
  private:
-  WorkerMeeting& meeting_;
+  WorkerCommunicator& communicator_;
   const uint32_t stream_;
   WorkerRound round_;
 };
 
 // A worker that has left well has said how many rounds it began. Which of them it is not in is known without a wait.
 void who_has_left_well_is_missed_at_once(void**) {
-  constexpr uint32_t kFirst = WorkerMeeting::kFirstPlanned;
+  constexpr uint32_t kFirst = WorkerCommunicator::kFirstPlanned;
   Cluster cluster({1, 1}, {});
   for (int again = 0; again < 2; ++again) {
-    for (int w = 0; w < 2; ++w) cluster.group(w).begin_run({}), cluster.meeting(w).begin_run();
+    for (int w = 0; w < 2; ++w) cluster.group(w).begin_run({}), cluster.communicator(w).begin_run();
     SteppedRound theirs[] = {{cluster, 0, kFirst}, {cluster, 0, kFirst + 1}};
     SteppedRound ours[] = {{cluster, 1, kFirst}, {cluster, 1, kFirst + 1}, {cluster, 1, kFirst + 2}};
     theirs[0].begin(1), theirs[1].begin(1);
     ours[0].begin(1), ours[2].begin(1);
     assert_true(ours[0].advance() && theirs[0].advance());
-    cluster.meeting(0).leave(kOk, {});
+    cluster.communicator(0).leave(kOk, {});
     // It was in another one, that this worker has yet to come to: that might be the third.
     assert_true(ours[2].goes_on() && !ours[2].advance());
     ours[1].begin(1);
@@ -243,7 +243,7 @@ void who_has_left_well_is_missed_at_once(void**) {
     assert_true(cluster.group(1).aborted());
     assert_int_equal(cluster.group(1).failure().code(), DIST_ABORTED);
     assert_non_null(std::strstr(last_message(), "worker 0"));
-    cluster.meeting(1).leave(kOk, {});
+    cluster.communicator(1).leave(kOk, {});
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/comm/workers.hpp and core/collective/worker_collective.hpp: workers in one process, each with a group
+// core/comm/worker_communicator.hpp and core/collective/worker_collective.hpp: workers in one process, each with a group
 // and one thread per member. Their outputs equal those of a single group with all members. Whatever happens
 // to one of them, all of them return.
 #include <array>
@@ -45,10 +45,10 @@ void all_layouts_write_the_same(void** state) {
           Members members(each, 4, n, random);
           const auto expected = members.together();
           const auto outcomes =
-              cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) -> Status {
+              cluster.run([&](const Member& member, WorkerCommunicator& communicator, int rank) -> Status {
                 Call call = members[rank].call;
                 call.offsets = nullptr;
-                return worker_collective(member, meeting, call);
+                return worker_collective(member, communicator, call);
               });
           for (const Outcome& outcome : outcomes) {
             if (!outcome.status.ok())
@@ -69,8 +69,8 @@ void sixteen_workers_meet_often(void**) {
   Cluster cluster(std::vector<int>(16, 1), {});
   std::vector<double> got(16);
   for (int run = 0; run < 3; ++run) {
-    const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
-      return sum(member, meeting, rank, 20, &got[static_cast<std::size_t>(rank)]);
+    const auto outcomes = cluster.run([&](const Member& member, WorkerCommunicator& communicator, int rank) {
+      return sum(member, communicator, rank, 20, &got[static_cast<std::size_t>(rank)]);
     });
     for (std::size_t r = 0; r < 16; ++r) {
       assert_true(outcomes[r].status.ok());
@@ -99,22 +99,23 @@ void assert_all_say(const std::vector<Outcome>& outcomes, dist_status code, int 
 void workers_that_disagree_are_told_so(void**) {
   for (const int odd : {0, 1, 2}) {
     Cluster cluster({2, 2, 2}, {});
-    const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) -> Status {
-      double got = 0;
-      DIST_TRY(sum(member, meeting, rank, 2, &got));
-      const double in[2] = {1, 2};
-      double out[2];
-      const int64_t shape[] = {rank / 2 == odd ? 2 : 1};
-      const dist_tensor from{const_cast<double*>(in), DIST_F64, 1, shape, nullptr};
-      const dist_tensor to{out, DIST_F64, 1, shape, nullptr};
-      Call call;
-      call.collective = Collective::kAllReduce;
-      call.op = DIST_REDUCE_MAX;
-      call.in = &from;
-      call.out = &to;
-      call.n = 1;
-      return worker_collective(member, meeting, call);
-    });
+    const auto outcomes =
+        cluster.run([&](const Member& member, WorkerCommunicator& communicator, int rank) -> Status {
+          double got = 0;
+          DIST_TRY(sum(member, communicator, rank, 2, &got));
+          const double in[2] = {1, 2};
+          double out[2];
+          const int64_t shape[] = {rank / 2 == odd ? 2 : 1};
+          const dist_tensor from{const_cast<double*>(in), DIST_F64, 1, shape, nullptr};
+          const dist_tensor to{out, DIST_F64, 1, shape, nullptr};
+          Call call;
+          call.collective = Collective::kAllReduce;
+          call.op = DIST_REDUCE_MAX;
+          call.in = &from;
+          call.out = &to;
+          call.n = 1;
+          return worker_collective(member, communicator, call);
+        });
     assert_all_say(outcomes, DIST_INVALID_ARGUMENT, odd, {"all_reduce #3: worker", "f64[2]", "f64[1]"});
     works_again(cluster);
   }
@@ -124,9 +125,9 @@ void other_members_than_expected_are_told_so(void**) {
   for (const int misled : {0, 1}) {
     Cluster cluster(
         {2, 2}, {.told = misled == 0 ? std::vector<int>{2, 4} : std::vector<int>{4, 2}, .misled = misled});
-    const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
+    const auto outcomes = cluster.run([&](const Member& member, WorkerCommunicator& communicator, int rank) {
       double got = 0;
-      return sum(member, meeting, rank, 1, &got);
+      return sum(member, communicator, rank, 1, &got);
     });
     const std::string who = "worker " + std::to_string(1 - misled) + " has 2 replicas, but worker " +
                             std::to_string(misled) + " expects it to have 4 replicas";
@@ -145,14 +146,14 @@ Outcome answer_to(const std::byte* header) {
   for (int w = 0; w < 2; ++w) assert_true(network->join(w, &transports[w]).ok());
   Group group(*memory, 1, {}, {}, 0);
   const std::vector<int> members = {1, 1};
-  WorkerMeeting meeting(*memory, *transports[0], group, {}, {.members = members});
+  WorkerCommunicator communicator(*memory, *transports[0], group, {}, {.members = members});
   group.begin_run({});
-  meeting.begin_run();
+  communicator.begin_run();
   Transfer transfer;
   transports[1]->send(0, {.run = 1, .number = 1}, header, WorkerHeader::kBytes, transfer);
   double got = 0;
   Outcome outcome;
-  outcome.status = sum({group, 0, nullptr, 0, 1 << 20}, meeting, 0, 1, &got);
+  outcome.status = sum({group, 0, nullptr, 0, 1 << 20}, communicator, 0, 1, &got);
   if (!outcome.status.ok()) outcome.error = last_error();
   for (Transport* each : transports) each->close();
   return outcome;
@@ -234,12 +235,12 @@ void who_was_given_up_blames_no_other_worker(void**) {
   LateTransport late(*transports[1]);
   Group group(*memory, 1, {}, {}, 0);
   const std::vector<int> members = {1, 1, 1};
-  WorkerMeeting meeting(*memory, late, group, {}, {.members = members});
+  WorkerCommunicator communicator(*memory, late, group, {}, {.members = members});
   group.begin_run({});
-  meeting.begin_run();
+  communicator.begin_run();
   transports[2]->close();
   double got = 0;
-  assert_int_equal(sum({group, 0, nullptr, 0, 1 << 20}, meeting, 1, 1, &got).code(), DIST_UNAVAILABLE);
+  assert_int_equal(sum({group, 0, nullptr, 0, 1 << 20}, communicator, 1, 1, &got).code(), DIST_UNAVAILABLE);
   assert_int_equal(last_error().culprit.worker, 1);
   for (Transport* each : transports) each->close();
 }
@@ -248,12 +249,13 @@ void who_fails_is_named_with_its_replica(void**) {
   for (int turn = 0; turn < 18; ++turn) {
     const int who = turn % 6;
     Cluster cluster({2, 2, 2}, {});
-    const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) -> Status {
-      double got = 0;
-      DIST_TRY(sum(member, meeting, rank, 2, &got));
-      if (rank == who) return invalid_argument("no more data");
-      return sum(member, meeting, rank, 1, &got);
-    });
+    const auto outcomes =
+        cluster.run([&](const Member& member, WorkerCommunicator& communicator, int rank) -> Status {
+          double got = 0;
+          DIST_TRY(sum(member, communicator, rank, 2, &got));
+          if (rank == who) return invalid_argument("no more data");
+          return sum(member, communicator, rank, 1, &got);
+        });
     for (int r = 0; r < 6; ++r) {
       const Outcome& each = outcomes[static_cast<std::size_t>(r)];
       if (r == who) {
@@ -277,9 +279,9 @@ void who_returns_early_is_named(void**) {
   for (int turn = 0; turn < 20; ++turn) {
     const int early = turn % 2;
     Cluster cluster({1, 1, 1}, {});
-    auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
+    auto outcomes = cluster.run([&](const Member& member, WorkerCommunicator& communicator, int rank) {
       double got = 0;
-      return sum(member, meeting, rank, rank == early ? 2 : 3, &got);
+      return sum(member, communicator, rank, rank == early ? 2 : 3, &got);
     });
     assert_true(outcomes[static_cast<std::size_t>(early)].status.ok());
     outcomes.erase(outcomes.begin() + early);
@@ -323,30 +325,31 @@ void who_does_not_come_is_named_after_the_deadline(void**) {
     Cluster cluster({1, 1, 1}, {.host = clock.host()});
     std::atomic<int> waiting{0};
     std::atomic<int> back{0};
-    const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) -> Status {
-      Clock::reader = rank;
-      double got = 0;
-      DIST_TRY(sum(member, meeting, rank, 1, &got));
-      if (meeting.me() == late) {
-        // Time passes once both others wait: they look at it when they begin, and again when their headers are out.
-        while (waiting.load() != 2) std::this_thread::yield();
-        for (int other = 0; other < 3; ++other) {
-          while (other != late && clock.looks[other].load() < 2) std::this_thread::yield();
-        }
-        while (back.load() != 2) {
-          clock.now.fetch_add(1'000'000);
-          std::this_thread::yield();
-        }
-        return kOk;
-      }
-      clock.looks[rank].store(0);
-      waiting.fetch_add(1);
-      Member hurried = member;
-      hurried.timeout_ns = 20'000'000;
-      const Status status = sum(hurried, meeting, rank, 1, &got);
-      back.fetch_add(1);
-      return status;
-    });
+    const auto outcomes =
+        cluster.run([&](const Member& member, WorkerCommunicator& communicator, int rank) -> Status {
+          Clock::reader = rank;
+          double got = 0;
+          DIST_TRY(sum(member, communicator, rank, 1, &got));
+          if (communicator.me() == late) {
+            // Time passes once both others wait: they look at it when they begin, and again when their headers are out.
+            while (waiting.load() != 2) std::this_thread::yield();
+            for (int other = 0; other < 3; ++other) {
+              while (other != late && clock.looks[other].load() < 2) std::this_thread::yield();
+            }
+            while (back.load() != 2) {
+              clock.now.fetch_add(1'000'000);
+              std::this_thread::yield();
+            }
+            return kOk;
+          }
+          clock.looks[rank].store(0);
+          waiting.fetch_add(1);
+          Member hurried = member;
+          hurried.timeout_ns = 20'000'000;
+          const Status status = sum(hurried, communicator, rank, 1, &got);
+          back.fetch_add(1);
+          return status;
+        });
     for (int r = 0; r < 3; ++r) {
       const Outcome& each = outcomes[static_cast<std::size_t>(r)];
       if (r == late) {
@@ -367,25 +370,26 @@ void a_collective_has_one_deadline(void**) {
   Clock clock;
   Cluster cluster({2, 1}, {.host = clock.host()});
   std::atomic<int> back{0};
-  const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) -> Status {
-    Clock::reader = rank;
-    if (rank == 2) {
-      while (!cluster.group(0).arrived(1, 1)) std::this_thread::yield();
-      clock.now = 25 * kMs;
-      while (back.load() != 2) std::this_thread::yield();
-      return kOk;
-    }
-    if (rank == 1) {
-      while (clock.looks[0].load() == 0) std::this_thread::yield();
-      clock.now = 15 * kMs;
-    }
-    Member hurried = member;
-    hurried.timeout_ns = 20 * kMs;
-    double got = 0;
-    const Status status = sum(hurried, meeting, rank, 1, &got);
-    back.fetch_add(1);
-    return status;
-  });
+  const auto outcomes =
+      cluster.run([&](const Member& member, WorkerCommunicator& communicator, int rank) -> Status {
+        Clock::reader = rank;
+        if (rank == 2) {
+          while (!cluster.group(0).arrived(1, 1)) std::this_thread::yield();
+          clock.now = 25 * kMs;
+          while (back.load() != 2) std::this_thread::yield();
+          return kOk;
+        }
+        if (rank == 1) {
+          while (clock.looks[0].load() == 0) std::this_thread::yield();
+          clock.now = 15 * kMs;
+        }
+        Member hurried = member;
+        hurried.timeout_ns = 20 * kMs;
+        double got = 0;
+        const Status status = sum(hurried, communicator, rank, 1, &got);
+        back.fetch_add(1);
+        return status;
+      });
   for (int r = 0; r < 2; ++r) {
     const Outcome& each = outcomes[static_cast<std::size_t>(r)];
     assert_int_equal(each.status.code(), DIST_DEADLINE_EXCEEDED);
@@ -396,18 +400,19 @@ void a_collective_has_one_deadline(void**) {
 void a_cancelled_worker_ends_all(void**) {
   Cluster cluster({2, 2}, {});
   std::atomic<int> waiting{0};
-  const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) -> Status {
-    double got = 0;
-    DIST_TRY(sum(member, meeting, rank, 1, &got));
-    if (meeting.me() == 1) {
-      // The members of worker 0 wait for it: theirs is a collective that this worker never comes to.
-      while (waiting.load() != 2) std::this_thread::yield();
-      if (member.me == 0) cluster.group(0).cancel("enough");
-      return kOk;
-    }
-    waiting.fetch_add(1);
-    return sum(member, meeting, rank, 1, &got);
-  });
+  const auto outcomes =
+      cluster.run([&](const Member& member, WorkerCommunicator& communicator, int rank) -> Status {
+        double got = 0;
+        DIST_TRY(sum(member, communicator, rank, 1, &got));
+        if (communicator.me() == 1) {
+          // The members of worker 0 wait for it: theirs is a collective that this worker never comes to.
+          while (waiting.load() != 2) std::this_thread::yield();
+          if (member.me == 0) cluster.group(0).cancel("enough");
+          return kOk;
+        }
+        waiting.fetch_add(1);
+        return sum(member, communicator, rank, 1, &got);
+      });
   for (int r = 0; r < 2; ++r) {
     // The others' leaving may be seen first.
     const Outcome& each = outcomes[static_cast<std::size_t>(r)];
@@ -431,9 +436,10 @@ void a_worker_may_be_lost_at_any_message(void** state) {
                                   .most_bytes = most_bytes,
                                   .seed = kSeed + static_cast<uint64_t>(lose_at)});
       double got[4] = {};
-      const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
-        return sum(member, meeting, rank, kTimes, &got[rank]);
-      });
+      const auto outcomes =
+          cluster.run([&](const Member& member, WorkerCommunicator& communicator, int rank) {
+            return sum(member, communicator, rank, kTimes, &got[rank]);
+          });
       lost = cluster.transport(victim == 0 ? 1 : 0).lost(victim);
       for (std::size_t r = 0; r < 4; ++r) {
         if (outcomes[r].status.ok()) {

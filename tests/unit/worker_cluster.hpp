@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers in one process for tests, each with a group, a meeting, and one thread per member.
+// Workers in one process for tests, each with a group, a communicator, and one thread per member.
 #pragma once
 
 #include <atomic>
@@ -79,15 +79,15 @@ class Cluster {
       worker.group = std::make_unique<Group>(*memory_, members[w], policy, options.host, 0,
                                              Membership{.naming = {.first = first}});
       worker.crossings = std::make_unique<Crossings>(options.helpers);
-      worker.meeting = std::make_unique<WorkerMeeting>(
+      worker.communicator = std::make_unique<WorkerCommunicator>(
           *memory_, *worker.transport, *worker.group, options.host,
-          WorkerMeeting::Options{
+          WorkerCommunicator::Options{
               static_cast<int>(w) == options.misled && !options.told.empty() ? options.told : members, 0,
               options.most_bytes, worker.crossings.get()});
       worker.channel = std::make_unique<LazyChannel>(
           *memory_, *worker.group,
           ChannelHome{options.helpers, &async_memory_, 1 << 20, worker.crossings.get()},
-          worker.meeting.get());
+          worker.communicator.get());
       worker.first = number(first);
       first = GlobalReplica{number(first) + members[w]};
     }
@@ -97,13 +97,15 @@ class Cluster {
   std::size_t held() { return (*memory_).held(); }
   // That were begun to be sent, by unsteady transports.
   int64_t messages() const { return fate_.messages.load(); }
-  WorkerMeeting& meeting(int worker) { return *workers_[static_cast<std::size_t>(worker)]->meeting; }
+  WorkerCommunicator& communicator(int worker) {
+    return *workers_[static_cast<std::size_t>(worker)]->communicator;
+  }
   Group& group(int worker) { return *workers_[static_cast<std::size_t>(worker)]->group; }
   LazyChannel& channel(int worker) { return *workers_[static_cast<std::size_t>(worker)]->channel; }
   Memory& memory() { return *memory_; }
   Transport& transport(int worker) { return *workers_[static_cast<std::size_t>(worker)]->transport; }
 
-  using Function = std::function<Status(const Member& member, WorkerMeeting& meeting, int rank)>;
+  using Function = std::function<Status(const Member& member, WorkerCommunicator& communicator, int rank)>;
 
   // A run on every worker, each with a thread for each member. Outcomes by rank among all members.
   std::vector<Outcome> run(const Function& function) {
@@ -112,7 +114,7 @@ class Cluster {
     for (auto& each : workers_) {
       each->channel->begin_run();
       each->group->begin_run({});
-      each->meeting->begin_run();
+      each->communicator->begin_run();
       each->inside = each->group->size();
     }
     for (auto& each : workers_) {
@@ -121,7 +123,7 @@ class Cluster {
           const int rank = worker->first + me;
           Outcome& outcome = outcomes[static_cast<std::size_t>(rank)];
           const Member member{*worker->group, me, nullptr, 0, 1 << 20};
-          outcome.status = function(member, *worker->meeting, rank);
+          outcome.status = function(member, *worker->communicator, rank);
           if (!outcome.status.ok()) outcome.error = last_error();
           ErrorRecord own = outcome.error;
           if (own.culprit.replica == kNoReplica && !own.of_all) own.culprit = worker->group->name(me);
@@ -133,7 +135,7 @@ class Cluster {
           if (worker->inside.fetch_sub(1) != 1) return;
           const ErrorRecord why = worker->failure.value_or(ErrorRecord{});
           worker->failure.reset();
-          worker->meeting->leave(Status(why.code), why);
+          worker->communicator->leave(Status(why.code), why);
         });
       }
     }
@@ -147,7 +149,7 @@ class Cluster {
     std::unique_ptr<UnsteadyTransport> unsteady;
     std::unique_ptr<Group> group;
     std::unique_ptr<Crossings> crossings;
-    std::unique_ptr<WorkerMeeting> meeting;
+    std::unique_ptr<WorkerCommunicator> communicator;
     std::unique_ptr<LazyChannel> channel;
     int first = 0;
     std::atomic<int> inside{0};
@@ -163,7 +165,7 @@ class Cluster {
 };
 
 // An all_reduce SUM of one number, `times` in a row.
-inline Status sum(const Member& member, WorkerMeeting& meeting, int rank, int times, double* out) {
+inline Status sum(const Member& member, WorkerCommunicator& communicator, int rank, int times, double* out) {
   for (int i = 0; i < times; ++i) {
     double in = rank + i;
     const dist_tensor from{&in, DIST_F64, 0, nullptr, nullptr};
@@ -174,7 +176,7 @@ inline Status sum(const Member& member, WorkerMeeting& meeting, int rank, int ti
     call.in = &from;
     call.out = &to;
     call.n = 1;
-    DIST_TRY(worker_collective(member, meeting, call));
+    DIST_TRY(worker_collective(member, communicator, call));
   }
   return kOk;
 }
@@ -182,8 +184,8 @@ inline Status sum(const Member& member, WorkerMeeting& meeting, int rank, int ti
 // A run in which nothing goes wrong.
 inline void works_again(Cluster& cluster) {
   double got[256];
-  const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
-    return sum(member, meeting, rank, 3, &got[rank]);
+  const auto outcomes = cluster.run([&](const Member& member, WorkerCommunicator& communicator, int rank) {
+    return sum(member, communicator, rank, 3, &got[rank]);
   });
   const int n = cluster.size();
   const int64_t wanted = n * (n - 1) / 2 + 2 * n;

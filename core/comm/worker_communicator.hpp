@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerMeeting: the rounds of a group whose members belong to several workers (processes).
+// WorkerCommunicator: the rounds of a group whose members belong to several workers (processes).
 //
 // Each worker has a Group for its own members. A collective over several workers is one round of each of
 // these groups. Within it the workers meet; the leader (the member of rank 0) does so on behalf of its
@@ -14,7 +14,7 @@
 //                                      are exchanged between workers
 //     finish          finish
 //
-// Invariant: everything that is sent and received lies in memory of the meeting. So a member that gives up
+// Invariant: everything that is sent and received lies in memory of the communicator. So a member that gives up
 // never waits for the network, only until the leader has cancelled the transfers in flight. Only the leader
 // checks the deadline; the other members wait for the leader.
 //
@@ -33,7 +33,7 @@
 // When a collective has failed, the run has failed, as in a group. The next run starts with begin_run() on
 // all workers.
 //
-// A *part* is the meeting of a group of some replicas; the meeting of all replicas is its whole. A part takes
+// A *part* is the communicator of a group of some replicas; the communicator of all replicas is its whole. A part takes
 // part in the whole's runs and costs nothing in a run that does not use it: it starts to listen with its
 // first collective, and sends leave notices only if it has met. For parts that have not met, the whole's
 // notice says so.
@@ -74,7 +74,7 @@ class BackgroundWork {
   ~BackgroundWork() = default;
 };
 
-class WorkerMeeting final : public TransportListener {
+class WorkerCommunicator final : public TransportListener {
  public:
   static constexpr int64_t kReportGraceNs = 1'000'000'000;
   static constexpr std::size_t kDefaultStagingBytes = std::size_t{64} << 20;
@@ -89,21 +89,22 @@ class WorkerMeeting final : public TransportListener {
     // Limit for tensor bytes in flight to or from this worker; larger tensors are sent in pieces. The
     // smallest limit of all workers applies. The effective minimum is one unit per member and worker.
     std::size_t most_bytes = kDefaultStagingBytes;
-    BackgroundWork* background = nullptr;  // must outlive the meeting; NULL: none
+    BackgroundWork* background = nullptr;  // must outlive the communicator; NULL: none
     // The numbers by which programs know the workers; empty: 0, 1, ... A part uses its whole's.
     std::span<const int> names = {};
     // For a part, otherwise NULL and empty: its whole, which must outlive it; which of the whole's workers
     // take part, in ascending order; which of all replicas the members are.
-    WorkerMeeting* whole = nullptr;
+    WorkerCommunicator* whole = nullptr;
     std::span<const int> workers = {};
     std::span<const int32_t> replicas = {};
   };
 
   // `group` and `transport` must outlive it. It becomes the transport's listener. Throws std::bad_alloc.
-  WorkerMeeting(Memory& memory, Transport& transport, Group& group, const Host& host, const Options& options);
-  ~WorkerMeeting();
-  WorkerMeeting(const WorkerMeeting&) = delete;
-  WorkerMeeting& operator=(const WorkerMeeting&) = delete;
+  WorkerCommunicator(Memory& memory, Transport& transport, Group& group, const Host& host,
+                     const Options& options);
+  ~WorkerCommunicator();
+  WorkerCommunicator(const WorkerCommunicator&) = delete;
+  WorkerCommunicator& operator=(const WorkerCommunicator&) = delete;
 
   WorkerMembers members() const noexcept { return {firsts_, me_}; }
   int num_workers() const noexcept { return members().num_workers(); }
@@ -314,7 +315,7 @@ class WorkerMeeting final : public TransportListener {
   BackgroundWork* const background_;
   const int me_;
   std::pmr::vector<int> firsts_;
-  WorkerMeeting* const whole_;
+  WorkerCommunicator* const whole_;
   std::pmr::vector<int> workers_;
   std::pmr::vector<int> names_;
   std::pmr::vector<int32_t> replicas_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/comm/workers.hpp"
+#include "core/comm/worker_communicator.hpp"
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ std::pmr::vector<int> firsts_of(Memory& memory, std::span<const int> members) {
   return firsts;
 }
 
-std::pmr::vector<int> names_of(Memory& memory, const WorkerMeeting::Options& options) {
+std::pmr::vector<int> names_of(Memory& memory, const WorkerCommunicator::Options& options) {
   std::pmr::vector<int> names(options.names.begin(), options.names.end(), &memory);
   for (const int each : options.workers) names.push_back(options.whole->named(each));
   return names;
@@ -22,14 +22,14 @@ std::pmr::vector<int> names_of(Memory& memory, const WorkerMeeting::Options& opt
 
 }  // namespace
 
-bool WorkerMeeting::Incoming::good() noexcept {
+bool WorkerCommunicator::Incoming::good() noexcept {
   if (!read) reading = notice.read(bytes);
   read = true;
   return reading == Reading::kGood;
 }
 
-WorkerMeeting::WorkerMeeting(Memory& memory, Transport& transport, Group& group, const Host& host,
-                             const Options& options)
+WorkerCommunicator::WorkerCommunicator(Memory& memory, Transport& transport, Group& group, const Host& host,
+                                       const Options& options)
     : memory_(memory),
       transport_(transport),
       group_(group),
@@ -51,12 +51,12 @@ WorkerMeeting::WorkerMeeting(Memory& memory, Transport& transport, Group& group,
   if (whole_ == nullptr) transport_.listen(this);
 }
 
-WorkerMeeting::~WorkerMeeting() {
+WorkerCommunicator::~WorkerCommunicator() {
   cancel_all();
   transport_.listen(nullptr);
 }
 
-void WorkerMeeting::cancel_all() noexcept {
+void WorkerCommunicator::cancel_all() noexcept {
   cancel_run();
   each_peer([&](int, Peer& peer) {
     for (Incoming& each : peer.leaves) end_transfer(transport_, each.transfer);
@@ -64,7 +64,7 @@ void WorkerMeeting::cancel_all() noexcept {
 }
 
 // Cancels everything except the receives for the ends of runs.
-void WorkerMeeting::cancel_run() noexcept {
+void WorkerCommunicator::cancel_run() noexcept {
   round_->reset();
   each_peer([&](int, Peer& peer) {
     for (Transfer* each : {&peer.send_leave, &peer.send_report}) end_transfer(transport_, *each);
@@ -72,7 +72,7 @@ void WorkerMeeting::cancel_run() noexcept {
   end_transfer(transport_, report_.transfer);
 }
 
-void WorkerMeeting::begin_run() noexcept {
+void WorkerCommunicator::begin_run() noexcept {
   if (whole_ != nullptr) {
     run_ = whole_->run_;
     if (!joined_.load(std::memory_order_relaxed)) return;
@@ -112,7 +112,7 @@ void WorkerMeeting::begin_run() noexcept {
 }
 
 // Posts the receives for this run's notices.
-void WorkerMeeting::listen() noexcept {
+void WorkerCommunicator::listen() noexcept {
   const auto listen = [&](int worker, Kind kind, Incoming& incoming) {
     incoming.read = false;
     incoming.elsewhere = false;
@@ -128,12 +128,12 @@ void WorkerMeeting::listen() noexcept {
   listening_.store(true, std::memory_order_release);
 }
 
-void WorkerMeeting::join_run() noexcept {
+void WorkerCommunicator::join_run() noexcept {
   if (!joined_.exchange(true, std::memory_order_acq_rel))
     whole_->parts_.fetch_or(part_bit(), std::memory_order_relaxed);
 }
 
-void WorkerMeeting::take_part() noexcept {
+void WorkerCommunicator::take_part() noexcept {
   if (listening_.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(mutex_);
   if (listening_.load(std::memory_order_relaxed)) return;
@@ -142,8 +142,8 @@ void WorkerMeeting::take_part() noexcept {
   listen();
 }
 
-void WorkerMeeting::begin(WorkerRound& round, uint32_t stream, uint64_t number, const Signature& signature,
-                          std::size_t most_bytes) noexcept {
+void WorkerCommunicator::begin(WorkerRound& round, uint32_t stream, uint64_t number,
+                               const Signature& signature, std::size_t most_bytes) noexcept {
   take_part();
   // relaxed: works end before their member leaves.
   if (stream == kAsynchronous) begun_.store(number, std::memory_order_relaxed);
@@ -151,8 +151,8 @@ void WorkerMeeting::begin(WorkerRound& round, uint32_t stream, uint64_t number, 
   round.begin(message_of(stream, number), signature, most_bytes, {});
 }
 
-void WorkerMeeting::leave(Status returned, const ErrorRecord& failure, bool collectives_failed,
-                          uint32_t announced) noexcept {
+void WorkerCommunicator::leave(Status returned, const ErrorRecord& failure, bool collectives_failed,
+                               uint32_t announced) noexcept {
   if (collectives_failed) own_failed_.fetch_add(1, std::memory_order_relaxed);
   if (whole_ != nullptr) {
     join_run();
@@ -183,7 +183,7 @@ void WorkerMeeting::leave(Status returned, const ErrorRecord& failure, bool coll
   }
 }
 
-bool WorkerMeeting::look_for_run_before(int* out_missing) noexcept {
+bool WorkerCommunicator::look_for_run_before(int* out_missing) noexcept {
   const std::lock_guard lock(mutex_);
   *out_missing = -1;
   each_peer([&](int w, Peer& peer) {
@@ -203,7 +203,7 @@ bool WorkerMeeting::look_for_run_before(int* out_missing) noexcept {
   return true;
 }
 
-Status WorkerMeeting::hear_of_run_before(Group& group, uint64_t* out_failed) noexcept {
+Status WorkerCommunicator::hear_of_run_before(Group& group, uint64_t* out_failed) noexcept {
   if (whole_ != nullptr) return whole_->hear_of_run_before(group, out_failed);
   // For later rounds of a plan this is a single load.
   if (heard_run_.load(std::memory_order_acquire) != run_) DIST_TRY(await_run_before(group));
@@ -211,7 +211,7 @@ Status WorkerMeeting::hear_of_run_before(Group& group, uint64_t* out_failed) noe
   return kOk;
 }
 
-Status WorkerMeeting::await_run_before(Group& group) noexcept {
+Status WorkerCommunicator::await_run_before(Group& group) noexcept {
   Word& word = group.progress();
   const int64_t start_ns = host_.now_ns();
   Standstill standstill;
@@ -224,7 +224,7 @@ Status WorkerMeeting::await_run_before(Group& group) noexcept {
       return dist::fail(DIST_DEADLINE_EXCEEDED, "worker %d has not finished the previous run within %.3g s",
                         missing, static_cast<double>(waited_ns) * 1e-9);
     }
-    // The transport's listener is the meeting; this group's progress word may be another one, so poll.
+    // The transport's listener is the communicator; this group's progress word may be another one, so poll.
     constexpr int64_t kLookNs = 1'000'000;
     const uint32_t seen = word.value.load(std::memory_order_acquire);
     const Sleeping sleeping(transport_);
@@ -233,7 +233,7 @@ Status WorkerMeeting::await_run_before(Group& group) noexcept {
   return kOk;
 }
 
-Status WorkerMeeting::hear_leader(const std::atomic<bool>& cancelled, uint32_t* out_announced) noexcept {
+Status WorkerCommunicator::hear_leader(const std::atomic<bool>& cancelled, uint32_t* out_announced) noexcept {
   *out_announced = announced_;
   if (me_ == 0 || run_ == 0) return kOk;
   Incoming& reporter = leave_of(peer(0));
@@ -266,7 +266,7 @@ Status WorkerMeeting::hear_leader(const std::atomic<bool>& cancelled, uint32_t* 
   return kOk;
 }
 
-uint32_t WorkerMeeting::announced_by_others() noexcept {
+uint32_t WorkerCommunicator::announced_by_others() noexcept {
   const std::lock_guard lock(mutex_);
   uint32_t all = 0;
   each_peer([&](int, Peer& peer) {
@@ -281,7 +281,7 @@ uint32_t WorkerMeeting::announced_by_others() noexcept {
 
 // A thread that polls moves the messages itself, so it must look at them all the time.
 template <class Over>
-bool WorkerMeeting::poll_until(Over&& over, uint32_t seen) noexcept {
+bool WorkerCommunicator::poll_until(Over&& over, uint32_t seen) noexcept {
   constexpr int kLooks = 64;
   // If all members of all workers can run at the same time, a yield would only let threads run that are in no hurry.
   if (cpus_ == 0) cpus_ = cpus_of_this_thread().count();
@@ -302,7 +302,7 @@ bool WorkerMeeting::poll_until(Over&& over, uint32_t seen) noexcept {
 }
 
 template <class Over>
-Status WorkerMeeting::await(Over&& over) noexcept {
+Status WorkerCommunicator::await(Over&& over) noexcept {
   Word& word = group_.progress();
   if (over()) return kOk;
   // Workers of one machine usually arrive within the time that the checks below take.
@@ -341,11 +341,11 @@ Status WorkerMeeting::await(Over&& over) noexcept {
   }
 }
 
-Status WorkerMeeting::await_messages() noexcept {
+Status WorkerCommunicator::await_messages() noexcept {
   return await([&] { return round_->settled(); });
 }
 
-bool WorkerMeeting::release() noexcept {
+bool WorkerCommunicator::release() noexcept {
   const bool goes_on = !group_.aborted();
   // release: a member that sees the flag also sees the abort.
   if (!goes_on) ended_.store(true, std::memory_order_release);
@@ -353,7 +353,7 @@ bool WorkerMeeting::release() noexcept {
   return goes_on;
 }
 
-bool WorkerMeeting::await_release(int member) noexcept {
+bool WorkerCommunicator::await_release(int member) noexcept {
   const uint32_t next = ++seen_[static_cast<std::size_t>(member)];
   // A leader that ends the collective may be ahead.
   const auto ready = [&] {
@@ -369,21 +369,21 @@ bool WorkerMeeting::await_release(int member) noexcept {
   return !ended_.load(std::memory_order_acquire);
 }
 
-void WorkerMeeting::count_in() noexcept {
+void WorkerCommunicator::count_in() noexcept {
   // acq_rel: each increment is ordered after the earlier ones, so that the leader sees what all members have
   // done.
   const uint64_t before = counted_.fetch_add(1, std::memory_order_acq_rel);
   if ((before + 1) % static_cast<uint64_t>(group_.size() - 1) == 0) group_.progress().advance();
 }
 
-Status WorkerMeeting::await_members() noexcept {
+Status WorkerCommunicator::await_members() noexcept {
   const Polling polling(transport_, polling_);
   const uint64_t all = ++awaited_ * static_cast<uint64_t>(group_.size() - 1);
   return await([&] { return counted_.load(std::memory_order_acquire) == all; });
 }
 
-Status WorkerMeeting::meet_and_move(const Signature& signature, int64_t timeout_ns,
-                                    int64_t start_ns) noexcept {
+Status WorkerCommunicator::meet_and_move(const Signature& signature, int64_t timeout_ns,
+                                         int64_t start_ns) noexcept {
   const Polling polling(transport_, polling_);
   take_part();
   ++number_;
@@ -417,7 +417,7 @@ Status WorkerMeeting::meet_and_move(const Signature& signature, int64_t timeout_
   return kOk;
 }
 
-Status WorkerMeeting::take_streams(uint64_t first, std::size_t count) noexcept {
+Status WorkerCommunicator::take_streams(uint64_t first, std::size_t count) noexcept {
   constexpr uint64_t kMost = UINT32_MAX / WorkerRound::kKinds;
   if (first > kMost || count > kMost - first) {
     return dist::fail(DIST_RESOURCE_EXHAUSTED,
@@ -428,12 +428,12 @@ Status WorkerMeeting::take_streams(uint64_t first, std::size_t count) noexcept {
   return kOk;
 }
 
-Status WorkerMeeting::reserve(std::size_t bytes) noexcept {
+Status WorkerCommunicator::reserve(std::size_t bytes) noexcept {
   const Status made = round_->reserve(bytes);
   return made.ok() ? kOk : fail_all({WorkerRound::Fault::kNoMemory, me_});
 }
 
-Status WorkerMeeting::pass(std::span<const Passage> passages) noexcept {
+Status WorkerCommunicator::pass(std::span<const Passage> passages) noexcept {
   const Polling polling(transport_, polling_);
   round_->pass(passages);
   // Tensors take their time, so sleeping at once would only add to it: 1 ns per byte is more than a copy takes.
