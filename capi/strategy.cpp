@@ -253,7 +253,7 @@ dist_status dist_strategy_query(const dist_strategy* strategy, dist_strategy_pro
     all.worker = self.worker().number();
     all.num_local_replicas = self.replicas().local();
     all.first_replica = number(self.replicas().first());
-    const Formation::Change& change = self.formation().change();
+    const Membership::Change& change = self.membership().change();
     all.generation = static_cast<int32_t>(change.generation);
     all.num_joined = change.num_joined;
     all.num_left = change.num_left;

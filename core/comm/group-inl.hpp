@@ -19,13 +19,13 @@ inline WaitPolicy policy_for(int size, WaitPolicy policy) noexcept {
 
 template <class Sync>
 BasicGroup<Sync>::BasicGroup(Memory& memory, int size, const WaitPolicy& policy, const Host& host,
-                             int64_t timeout_ns, const Membership& membership)
+                             int64_t timeout_ns, const GroupMembers& members)
     : memory_(memory),
       size_(size),
-      number_(membership.number),
-      naming_(membership.naming),
-      wait_graph_(membership.wait_graph),
-      keeper_(membership.keeper),
+      number_(members.number),
+      naming_(members.naming),
+      wait_graph_(members.wait_graph),
+      keeper_(members.keeper),
       policy_(policy_for(size, policy)),
       host_(host),
       timeout_ns_(timeout_ns) {
@@ -35,14 +35,14 @@ BasicGroup<Sync>::BasicGroup(Memory& memory, int size, const WaitPolicy& policy,
     return array != nullptr;
   };
   bool made = make(members_, n);
-  if (made && membership.local_ranks != nullptr) made = make(local_ranks_, n);
+  if (made && members.local_ranks != nullptr) made = make(local_ranks_, n);
   // The payloads are not initialized: most groups never use them, and untouched pages occupy no memory.
   if (made && !policy_.oversubscribed) made = make(eager_, 2 * n);
   if (!made) {
     free_all();
     throw std::bad_alloc();
   }
-  if (local_ranks_ != nullptr) std::copy_n(membership.local_ranks, n, local_ranks_);
+  if (local_ranks_ != nullptr) std::copy_n(members.local_ranks, n, local_ranks_);
   for (std::size_t i = 0; i < n; ++i) new (&members_[i]) MemberState();
 }
 

@@ -71,7 +71,7 @@
 namespace dist {
 
 // The replicas that a group has.
-struct Membership {
+struct GroupMembers {
   int32_t number = 0;                    // number of the group in its strategy; 0: the group of all replicas
   const int32_t* local_ranks = nullptr;  // the members' local ranks, ascending; NULL: all replicas
   WaitGraph* wait_graph = nullptr;       // the strategy's; NULL: cycles are not detected
@@ -93,7 +93,7 @@ class BasicGroup final : public WaitPlace {
 
   // Throws std::bad_alloc.
   BasicGroup(Memory& memory, int size, const WaitPolicy& policy, const Host& host, int64_t timeout_ns,
-             const Membership& membership = {});
+             const GroupMembers& members = {});
   ~BasicGroup();
   BasicGroup(const BasicGroup&) = delete;
   BasicGroup& operator=(const BasicGroup&) = delete;

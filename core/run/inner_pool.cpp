@@ -23,7 +23,7 @@ InnerPool::InnerPool(Memory& memory, const WaitPolicy& policy, const Host& host,
     : memory_(memory),
       wait_graph_(memory, options.num_replicas),
       group_(memory, options.num_replicas, policy, host, options.timeout_ns,
-             Membership{0, nullptr, &wait_graph_, options.naming, options.keeper}),
+             GroupMembers{0, nullptr, &wait_graph_, options.naming, options.keeper}),
       pool_(memory, group_, wait_graph_, host, with_recorder(options, own_recorder(memory, options))),
       runs_alone_(options.instance != kNoLocalReplica && options.party == nullptr &&
                   options.lent == nullptr) {}

@@ -62,8 +62,8 @@ void Subgroups::fill(Subgroup& made, std::span<const int32_t> local_ranks, const
   WaitPolicy policy = making.policy;
   policy.lanes = std::min(policy.lanes, size);
   made.here.emplace(memory_, size, policy, making.host, making.timeout_ns,
-                    Membership{made.number, local_ranks.data(), &graph_, naming_, keeper_}, making.home, link,
-                    shape);
+                    GroupMembers{made.number, local_ranks.data(), &graph_, naming_, keeper_}, making.home,
+                    link, shape);
 }
 
 Subgroup* Subgroups::create(ReplicaPool& pool, std::span<const int32_t> local_ranks, const Making& making) {

@@ -35,8 +35,8 @@ struct Subgroup {
   struct Here {
     // `link` and `shape` are set if other workers may have members; otherwise NULL.
     Here(Memory& memory, int size, const WaitPolicy& policy, const Host& host, int64_t timeout_ns,
-         const Membership& membership, const ChannelHome& home, WorkerLink* link, const GroupShape* shape)
-        : group(memory, size, policy, host, timeout_ns, membership),
+         const GroupMembers& members, const ChannelHome& home, WorkerLink* link, const GroupShape* shape)
+        : group(memory, size, policy, host, timeout_ns, members),
           others(link != nullptr && shape->spans_workers()
                      ? std::make_optional<WorkerGroup>(memory, *link, group, host, *shape)
                      : std::nullopt),

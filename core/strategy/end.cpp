@@ -89,7 +89,7 @@ Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
   if (instances != nullptr) instances->shut_down("dist_strategy_shutdown", deadline_ns);
   strategy->pool().shut_down(deadline_ns, inside, "dist_strategy_shutdown");
   if (instances != nullptr && instances->has_stuck()) instances->stop_clock();
-  strategy->formation().close();
+  strategy->membership().close();
   if (inside[0] == '\0') return kOk;
   return fail(
       DIST_DEADLINE_EXCEEDED,

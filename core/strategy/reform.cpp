@@ -87,10 +87,10 @@ class Reforming {
         options_(options),
         call_(call),
         cancelled_(strategy.begin_wait()),
-        old_(Ref<Formation>::share(&strategy.formation())) {}
+        old_(Ref<Membership>::share(&strategy.membership())) {}
 
   Status operator()() {
-    Formation& old = *old_;
+    Membership& old = *old_;
     char inside[256] = "";
     const int64_t limit = strategy_.timeout_ns();
     const Host& host = old.group().host();
@@ -140,7 +140,7 @@ class Reforming {
         return fail(DIST_UNAVAILABLE, "`%s()`: %s", call_, why.message);
       return fail(made.code(), "`%s()`: %s", call_, why.message);
     }
-    Formation::Change change;
+    Membership::Change change;
     change.generation = formed.generation;
     change.num_joined = static_cast<int>((formed.members - formed.stayed).count());
     if (parting_.met) change.num_left = static_cast<int>((wanted.before - formed.stayed).count());
@@ -180,7 +180,7 @@ class Reforming {
   const ReformOptions options_;
   const char* const call_;
   const std::atomic<bool>& cancelled_;
-  const Ref<Formation> old_;
+  const Ref<Membership> old_;
   Parting parting_;
 };
 
@@ -198,11 +198,11 @@ Status reform(Strategy& strategy, const ReformOptions& options, const char* call
 
 Status reform_due(Strategy& strategy, const char* call, bool* out) noexcept {
   DIST_TRY(strategy.check_process());
-  *out = strategy.formation().change().failed;
+  *out = strategy.membership().change().failed;
   if (*out) return kOk;
   if (strategy.workers() == nullptr) {
     // A single worker 0: checks for new workers.
-    const Network* const network = strategy.formation().network();
+    const Network* const network = strategy.membership().network();
     *out = network != nullptr && network->has_newcomers();
     return kOk;
   }

@@ -16,7 +16,7 @@ struct ReformOptions {
   int64_t timeout_ns = 0;   // 0: the strategy's; < 0: none
 };
 
-// Must be called between runs, when no group and no work exists. Replaces the strategy's formation: on
+// Must be called between runs, when no group and no work exists. Replaces the strategy's membership: on
 // success by that of the new generation, otherwise by one without a connection to the others. Either way it
 // may be called again.
 Status reform(Strategy& strategy, const ReformOptions& options, const char* call);

@@ -409,10 +409,10 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
       handles_(make_counted<LiveHandles>(memory)),
       late_destroys_(options.late_destroys),
       numbers_(make_counted<ReplicaNumbers>(memory, worker.count())),
-      plan_(formation_plan(options, plan)),
-      now_(make_counted<Formation>(memory, *this, plan_, std::move(worker), std::move(connection),
-                                   Formation::Change{})),
-      formation_(now_.get()) {}
+      plan_(membership_plan(options, plan)),
+      now_(make_counted<Membership>(memory, *this, plan_, std::move(worker), std::move(connection),
+                                    Membership::Change{})),
+      membership_(now_.get()) {}
 
 Strategy::~Strategy() {
   if (!instances_) return;
@@ -432,7 +432,7 @@ Instances& Strategy::make_instances() {
   return *instances_;
 }
 
-Formation::Plan Strategy::formation_plan(const StrategyOptions& options, const Plan& plan) noexcept {
+Membership::Plan Strategy::membership_plan(const StrategyOptions& options, const Plan& plan) noexcept {
   ReplicaPool::Options wanted{};
   wanted.num_replicas = plan.num_replicas;
   wanted.threads = options.threads;
@@ -461,16 +461,16 @@ Formation::Plan Strategy::formation_plan(const StrategyOptions& options, const P
 }
 
 Status Strategy::enter(WorkerPlace worker, WorkerLink::Connection connection,
-                       const Formation::Change& change) {
+                       const Membership::Change& change) {
   const ReplicaCount count = worker.count();
   auto next =
-      make_counted<Formation>(memory(), *this, plan_, std::move(worker), std::move(connection), change);
+      make_counted<Membership>(memory(), *this, plan_, std::move(worker), std::move(connection), change);
   DIST_TRY(next->pool().start());
   numbers_->change(count);
   before_ = std::move(now_);
   now_ = std::move(next);
-  // release: a thread that reads the pointer sees the whole formation.
-  formation_.store(now_.get(), std::memory_order_release);
+  // release: a thread that reads the pointer sees the whole membership.
+  membership_.store(now_.get(), std::memory_order_release);
   return kOk;
 }
 

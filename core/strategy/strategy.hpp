@@ -3,11 +3,11 @@
 // options and connects the parts; each part has its own header.
 //
 // Invariants:
-// - Everything that depends on the set of workers is in the Formation. Everything here is fixed at creation,
+// - Everything that depends on the set of workers is in the Membership. Everything here is fixed at creation,
 //   except what is atomic or has a mutex.
 // - The host owns one reference. Threads that are still inside when the host destroys the strategy own one
 //   each, and the last one frees it.
-// - reforming_ is held by a thread that replaces the formation, waits for worker 0, or ends the strategy.
+// - reforming_ is held by a thread that replaces the membership, waits for worker 0, or ends the strategy.
 #pragma once
 
 #include <atomic>
@@ -24,8 +24,8 @@
 #include "core/cross_replica/cross_device.hpp"
 #include "core/cross_replica/cross_replica.hpp"
 #include "core/strategy/devices.hpp"
-#include "core/strategy/formation.hpp"
 #include "core/strategy/host_strategy.hpp"
+#include "core/strategy/membership.hpp"
 #include "core/strategy/mesh.hpp"
 #include "core/strategy/worker_network.hpp"
 #include "core/value/replica_numbers.hpp"
@@ -125,18 +125,18 @@ class Strategy final : public Counted {
            kind() == DIST_STRATEGY_PARAMETER_SERVER;
   }
   // The current workers; changed only by reform().
-  Formation& formation() const noexcept { return *formation_.load(std::memory_order_acquire); }
-  ReplicaCount replicas() const noexcept { return formation().pool().replicas(); }
+  Membership& membership() const noexcept { return *membership_.load(std::memory_order_acquire); }
+  ReplicaCount replicas() const noexcept { return membership().pool().replicas(); }
   // The place of this process among the workers of its cluster. workers() is NULL if there is no other one.
-  const WorkerPlace& worker() const noexcept { return formation().worker(); }
-  WorkerLink* workers() const noexcept { return formation().workers(); }
+  const WorkerPlace& worker() const noexcept { return membership().worker(); }
+  WorkerLink* workers() const noexcept { return membership().workers(); }
   // The consumers of its datasets.
-  const Readers& readers() const noexcept { return formation().readers(); }
-  ReplicaPool& pool() const noexcept { return formation().pool(); }
-  Group& group() const noexcept { return formation().group(); }
+  const Readers& readers() const noexcept { return membership().readers(); }
+  ReplicaPool& pool() const noexcept { return membership().pool(); }
+  Group& group() const noexcept { return membership().group(); }
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
   const StrategyOrigin& origin() const noexcept { return origin_; }
-  const FlightRecorder& recorder() const noexcept { return formation().recorder(); }
+  const FlightRecorder& recorder() const noexcept { return membership().recorder(); }
   VariableRegistry& variables() noexcept { return variables_; }
   // The objects that the host has created and not destroyed yet.
   LiveHandles& handles() const noexcept { return *handles_; }
@@ -181,8 +181,8 @@ class Strategy final : public Counted {
   }
   // NULL if they were never requested.
   Instances* known_instances() const noexcept { return serving_.load(std::memory_order_acquire); }
-  // Replaces the formation, whose pool must have been shut down; see core/strategy/reform.hpp.
-  Status enter(WorkerPlace worker, WorkerLink::Connection connection, const Formation::Change& change);
+  // Replaces the membership, whose pool must have been shut down; see core/strategy/reform.hpp.
+  Status enter(WorkerPlace worker, WorkerLink::Connection connection, const Membership::Change& change);
   // All workers of the cluster, whether they take part or not.
   const WorkerPlace& cluster_place() const noexcept { return cluster_place_; }
   const ConnectionOptions& connection_options() const noexcept { return connection_options_; }
@@ -216,7 +216,7 @@ class Strategy final : public Counted {
   Status check_companion(const char* call) noexcept;
   // Logs which objects outlive the strategy.
   void warn_of_handles() const noexcept;
-  Formation::Plan formation_plan(const StrategyOptions& options, const Plan& plan) noexcept;
+  Membership::Plan membership_plan(const StrategyOptions& options, const Plan& plan) noexcept;
 
   const StrategyOrigin origin_;
   const int64_t timeout_ns_;
@@ -238,7 +238,7 @@ class Strategy final : public Counted {
   const Ref<LiveHandles> handles_;
   const bool late_destroys_;
   Ref<ReplicaNumbers> numbers_;
-  const Formation::Plan plan_;
+  const Membership::Plan plan_;
   std::mutex reforming_;
   std::atomic<bool> wait_cancelled_{false};
   std::atomic<bool> ended_{false};  // by shut_down()
@@ -246,11 +246,11 @@ class Strategy final : public Counted {
   std::mutex beginning_to_serve_;
   Ref<Instances> instances_;
   std::atomic<Instances*> serving_{nullptr};
-  // A thread that has just read formation_ may be about to use it. Therefore the previous formation is kept
+  // A thread that has just read membership_ may be about to use it. Therefore the previous membership is kept
   // as well.
-  Ref<Formation> now_;
-  Ref<Formation> before_;
-  std::atomic<Formation*> formation_;
+  Ref<Membership> now_;
+  Ref<Membership> before_;
+  std::atomic<Membership*> membership_;
 };
 
 }  // namespace dist

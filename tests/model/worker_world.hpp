@@ -111,9 +111,9 @@ class World {
       worker.started = worker.idle = false;
       worker.seen = worker.coming = 0;
       worker.outcomes.clear();
-      Membership membership;
-      membership.naming.first = GlobalReplica{w};
-      worker.group = new (take(sizeof(Group), alignof(Group))) Group(memory, 1, policy, {}, 0, membership);
+      GroupMembers in_group;
+      in_group.naming.first = GlobalReplica{w};
+      worker.group = new (take(sizeof(Group), alignof(Group))) Group(memory, 1, policy, {}, 0, in_group);
       worker.communicator = new (take(sizeof(WorkerCommunicator), alignof(WorkerCommunicator)))
           WorkerCommunicator(memory, wires_[static_cast<std::size_t>(w)], *worker.group, {},
                              {.members = members, .most_bytes = plan_.most_bytes});

@@ -77,7 +77,7 @@ class Cluster {
         worker.transport = worker.unsteady.get();
       }
       worker.group = std::make_unique<Group>(*memory_, members[w], policy, options.host, 0,
-                                             Membership{.naming = {.first = first}});
+                                             GroupMembers{.naming = {.first = first}});
       worker.crossings = std::make_unique<Crossings>(options.helpers);
       worker.communicator = std::make_unique<WorkerCommunicator>(
           *memory_, *worker.transport, *worker.group, options.host,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formation: the part of a strategy that depends on which workers take part. It has the replicas' numbers,
-// groups and threads, and the connection to the other workers. Other systems call it a membership.
+// Membership: the part of a strategy that depends on which workers take part. It has the replicas' numbers,
+// groups and threads, and the connection to the other workers.
 //
-// A strategy has one formation at a time. Re-forming (reform.hpp) creates the next one and replaces the
+// A strategy has one membership at a time. Re-forming (reform.hpp) creates the next one and replaces the
 // pointer.
 //
-// Invariant: the set of workers never changes within a formation. Member order matters: pool_ uses what is
+// Invariant: the set of workers never changes within a membership. Member order matters: pool_ uses what is
 // declared before it and is therefore destroyed first.
 #pragma once
 
@@ -26,9 +26,9 @@ namespace dist {
 
 class Strategy;
 
-class Formation final : public Counted {
+class Membership final : public Counted {
  public:
-  // The common settings of all formations of a strategy.
+  // The common settings of all memberships of a strategy.
   struct Plan {
     Host host;
     WaitPolicy policy;
@@ -38,18 +38,18 @@ class Formation final : public Counted {
     int32_t recorded_events;    // maximum ring size for each replica
     ReplicaPool::Options pool;  // except what depends on the workers
   };
-  // The difference from the previous formation.
+  // The difference from the previous membership.
   struct Change {
     uint32_t generation = 0;
     int num_joined = 0;   // workers that were not in the previous one
     int num_left = 0;     // workers that left it; 0 if this worker was not in it
-    bool failed = false;  // no formation could be created
+    bool failed = false;  // no membership could be created
     Parting parting;      // then, what was known about the previous one
   };
   // `connection` connects the workers of the cluster; `worker` specifies which of them take part. Throws
   // std::bad_alloc. Creates no thread.
-  Formation(Memory& memory, Strategy& owner, const Plan& plan, WorkerPlace worker,
-            WorkerLink::Connection connection, const Change& change);
+  Membership(Memory& memory, Strategy& owner, const Plan& plan, WorkerPlace worker,
+             WorkerLink::Connection connection, const Change& change);
 
   uint32_t generation() const noexcept { return change_.generation; }
   const Change& change() const noexcept { return change_; }
@@ -70,7 +70,7 @@ class Formation final : public Counted {
   void close() noexcept { workers_ ? workers_->close() : alone_.close(); }
 
  private:
-  ~Formation() override { end_datasets(); }
+  ~Membership() override { end_datasets(); }
   ReplicaPool::Options pool_options(Strategy& owner, const Plan& plan, WorkerLink::Connection connection);
 
   const Change change_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/strategy/formation.hpp"
+#include "core/strategy/membership.hpp"
 
 #include <utility>
 
@@ -12,14 +12,14 @@ Naming naming_of(const WorkerPlace& worker) noexcept {
 
 }  // namespace
 
-Formation::Formation(Memory& memory, Strategy& owner, const Plan& plan, WorkerPlace worker,
-                     WorkerLink::Connection connection, const Change& change)
+Membership::Membership(Memory& memory, Strategy& owner, const Plan& plan, WorkerPlace worker,
+                       WorkerLink::Connection connection, const Change& change)
     : Counted(memory),
       change_(change),
       worker_(std::move(worker)),
       wait_graph_(memory, plan.num_replicas),
       group_(memory, plan.num_replicas, plan.policy, plan.host, plan.timeout_ns,
-             Membership{0, nullptr, &wait_graph_, naming_of(worker_), plan.pool.keeper}),
+             GroupMembers{0, nullptr, &wait_graph_, naming_of(worker_), plan.pool.keeper}),
       progress_(memory, plan.pool.usable_cpus, plan.pool.placement->within(), plan.pool.placement->bounds()),
       // Only one of alone_ and workers_ takes the connection: workers_ exists if there are several workers.
       alone_(worker_.num_workers() > 1 ? WorkerLink::Connection()
@@ -29,8 +29,8 @@ Formation::Formation(Memory& memory, Strategy& owner, const Plan& plan, WorkerPl
       // NOLINTNEXTLINE(bugprone-use-after-move, clang-analyzer-cplusplus.Move)
       pool_(memory, group_, wait_graph_, plan.host, pool_options(owner, plan, std::move(connection))) {}
 
-ReplicaPool::Options Formation::pool_options(Strategy& owner, const Plan& plan,
-                                             WorkerLink::Connection connection) {
+ReplicaPool::Options Membership::pool_options(Strategy& owner, const Plan& plan,
+                                              WorkerLink::Connection connection) {
   Arena* const helpers = plan.pool.no_helpers ? nullptr : &progress_;
   ReplicaPool::Options wanted = plan.pool;
   readers_.no_helpers = plan.pool.no_helpers;
