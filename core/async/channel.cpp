@@ -233,7 +233,7 @@ void Channel::open(Chunk& chunk, int rank, uint32_t number) noexcept {
 void Channel::open(Place& here, int rank, uint32_t number, const Exchange& exchange) noexcept {
   const std::size_t units = exchange.units();
   if (units == 0) places_.bound().give_back(here.copied.exchange(0, std::memory_order_relaxed));
-  here.pack.open(number, static_cast<uint32_t>(size_), group_.lanes(), exchange);
+  here.pack.open(number, static_cast<uint32_t>(size_), group_.stripes(), exchange);
   if (units == 0) {
     group_.progress().advance();
   } else if (exchange.bytes() <= Pack::kAtOnceBytes) {
@@ -270,7 +270,7 @@ void Channel::run_task(void* place, uint32_t number) noexcept {
 void Channel::launch(Place& place, uint32_t number) noexcept {
   // Waiting members wake up and take part.
   group_.progress().advance();
-  if (home_.helpers != nullptr) (void)home_.helpers->submit(run_task, &place, number, group_.lanes());
+  if (home_.helpers != nullptr) (void)home_.helpers->submit(run_task, &place, number, group_.stripes());
 }
 
 void Channel::help(Place& place, uint32_t first) noexcept {

@@ -67,7 +67,7 @@ class Channel final : CrossingLine::Landing {
   ErrorRecord report(Chunk& chunk, uint32_t number, Trouble trouble, int64_t waited_ns) const noexcept;
   void open(Chunk& chunk, int rank, uint32_t number) noexcept;
   void open(Place& place, int rank, uint32_t number, const Exchange& exchange) noexcept;
-  // Does blocks of the place's pack if it is open, beginning with those of lane `first`.
+  // Does blocks of the place's pack if it is open, beginning with those of stripe `first`.
   void help(Place& place, uint32_t first) noexcept;
   void launch(Place& place, uint32_t number) noexcept;
   void here(Place& place, uint32_t number, const Exchange& exchange) noexcept override;

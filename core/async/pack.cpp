@@ -14,16 +14,16 @@ bool Pack::arrive(uint32_t members) noexcept {
   return arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == members;
 }
 
-void Pack::open(uint32_t round, uint32_t members, int lanes, const Exchange& exchange) noexcept {
+void Pack::open(uint32_t round, uint32_t members, int stripes, const Exchange& exchange) noexcept {
   exchange_ = &exchange;
   block_units_ = exchange.block_units();
   const std::size_t units = exchange.units();
-  const std::size_t most = std::min<std::size_t>(static_cast<std::size_t>(lanes), kLanes);
-  const std::size_t used = std::clamp<std::size_t>(units / kLeastLaneUnits, 1, most);
+  const std::size_t most = std::min<std::size_t>(static_cast<std::size_t>(stripes), kStripes);
+  const std::size_t used = std::clamp<std::size_t>(units / kLeastStripeUnits, 1, most);
   uint32_t blocks = 0;
   for (std::size_t l = 0; l < used; ++l) {
-    lanes_[l].units = part_of(units, used, l);
-    blocks += blocks_of(lanes_[l]);
+    stripes_[l].units = part_of(units, used, l);
+    blocks += blocks_of(stripes_[l]);
   }
   used_.store(static_cast<uint32_t>(used), std::memory_order_relaxed);
   blocks_.store(blocks, std::memory_order_relaxed);
@@ -32,9 +32,9 @@ void Pack::open(uint32_t round, uint32_t members, int lanes, const Exchange& exc
   closed_.store(0, std::memory_order_relaxed);
   if (blocks == 0) completed_.store(round, std::memory_order_release);
   for (std::size_t l = used; l-- > 0;) {
-    lanes_[l].tickets.store(ticket_of(round, blocks_of(lanes_[l])), std::memory_order_release);
+    stripes_[l].tickets.store(ticket_of(round, blocks_of(stripes_[l])), std::memory_order_release);
   }
-  // A close() that still sees the full count waits for the first lane's ticket. One that sees the lower count
+  // A close() that still sees the full count waits for the first stripe's ticket. One that sees the lower count
   // sees that ticket, too.
   arrived_.fetch_sub(members, std::memory_order_acq_rel);
 }
@@ -43,24 +43,24 @@ void Pack::abandon(uint32_t round, uint32_t members) noexcept {
   blocks_.store(0, std::memory_order_relaxed);
   done_.store(0, std::memory_order_relaxed);
   used_.store(1, std::memory_order_relaxed);
-  closed_.store(kOneLane, std::memory_order_relaxed);
-  lanes_[0].tickets.store(ticket_of(round, kClosed), std::memory_order_release);
+  closed_.store(kOneStripe, std::memory_order_relaxed);
+  stripes_[0].tickets.store(ticket_of(round, kClosed), std::memory_order_release);
   arrived_.fetch_sub(members, std::memory_order_acq_rel);
 }
 
 void Pack::open_done(uint32_t round, uint32_t members) noexcept {
-  lanes_[0].units = {0, 0};
+  stripes_[0].units = {0, 0};
   blocks_.store(0, std::memory_order_relaxed);
   done_.store(0, std::memory_order_relaxed);
   used_.store(1, std::memory_order_relaxed);
   closed_.store(0, std::memory_order_relaxed);
   completed_.store(round, std::memory_order_release);
-  lanes_[0].tickets.store(ticket_of(round, 0), std::memory_order_release);
+  stripes_[0].tickets.store(ticket_of(round, 0), std::memory_order_release);
   arrived_.fetch_sub(members, std::memory_order_acq_rel);
 }
 
-bool Pack::take(uint32_t lane, uint64_t* out_ticket) noexcept {
-  std::atomic<uint64_t>& tickets = lanes_[lane].tickets;
+bool Pack::take(uint32_t stripe, uint64_t* out_ticket) noexcept {
+  std::atomic<uint64_t>& tickets = stripes_[stripe].tickets;
   // acquire: pairs with open()'s release, even if other threads have taken blocks since.
   uint64_t ticket = tickets.load(std::memory_order_acquire);
   while (left_of(ticket) != kClosed && left_of(ticket) != 0) {
@@ -77,10 +77,10 @@ bool Pack::do_block(uint32_t l, uint64_t ticket, TaskList::Cursor& cursor) noexc
   const uint32_t blocks = blocks_.load(std::memory_order_relaxed);
   {
     const FpEnvironment environment;
-    const Lane& lane = lanes_[l];
+    const Stripe& stripe = stripes_[l];
     const Range block =
-        block_of(lane.units.end - lane.units.begin, block_units_, blocks_of(lane) - left_of(ticket));
-    exchange_->run({lane.units.begin + block.begin, lane.units.begin + block.end}, cursor,
+        block_of(stripe.units.end - stripe.units.begin, block_units_, blocks_of(stripe) - left_of(ticket));
+    exchange_->run({stripe.units.begin + block.begin, stripe.units.begin + block.end}, cursor,
                    [] { return true; });
   }
   // acq_rel: the thread that does the last block sees the results of all blocks, and publishes them with
@@ -95,7 +95,7 @@ void Pack::close(uint32_t round, uint32_t members) noexcept {
   while ((arrived & kShut) == 0 && arrived != members &&
          !arrived_.compare_exchange_weak(arrived, arrived | kShut, std::memory_order_acq_rel)) {
   }
-  std::atomic<uint64_t>& mark = lanes_[0].tickets;
+  std::atomic<uint64_t>& mark = stripes_[0].tickets;
   if (arrived == members) {
     // The last member is between arrive() and open(), where it does not wait, so this loop ends soon.
     while (round_of(mark.load(std::memory_order_acquire)) != round) yield_this_thread();
@@ -104,17 +104,17 @@ void Pack::close(uint32_t round, uint32_t members) noexcept {
   if (round_of(mark.load(std::memory_order_acquire)) != round) return;
   const uint32_t used = used_.load(std::memory_order_relaxed);
   for (uint32_t l = 0; l < used; ++l) {
-    Lane& lane = lanes_[l];
-    uint64_t ticket = lane.tickets.load(std::memory_order_acquire);
+    Stripe& stripe = stripes_[l];
+    uint64_t ticket = stripe.tickets.load(std::memory_order_acquire);
     while (left_of(ticket) != kClosed) {
-      if (!lane.tickets.compare_exchange_weak(ticket, ticket_of(round, kClosed), std::memory_order_acq_rel))
+      if (!stripe.tickets.compare_exchange_weak(ticket, ticket_of(round, kClosed), std::memory_order_acq_rel))
         continue;
-      closed_.fetch_add(kOneLane + blocks_of(lane) - left_of(ticket), std::memory_order_acq_rel);
+      closed_.fetch_add(kOneStripe + blocks_of(stripe) - left_of(ticket), std::memory_order_acq_rel);
       break;
     }
   }
   uint64_t closed;
-  while ((closed = closed_.load(std::memory_order_acquire)) < used * kOneLane) yield_this_thread();
+  while ((closed = closed_.load(std::memory_order_acquire)) < used * kOneStripe) yield_this_thread();
   const auto taken = static_cast<uint32_t>(closed);
   while (done_.load(std::memory_order_acquire) < taken) yield_this_thread();
   // All blocks are done, but the thread that did the last one may not have ended the round yet. Waiting for
@@ -126,7 +126,7 @@ void Pack::close(uint32_t round, uint32_t members) noexcept {
 void Pack::reset(uint32_t round) noexcept {
   arrived_.store(0, std::memory_order_relaxed);
   completed_.store(round, std::memory_order_relaxed);
-  for (Lane& lane : lanes_) lane.tickets.store(ticket_of(round, kClosed), std::memory_order_release);
+  for (Stripe& stripe : stripes_) stripe.tickets.store(ticket_of(round, kClosed), std::memory_order_release);
 }
 
 }  // namespace dist

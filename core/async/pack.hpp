@@ -5,8 +5,8 @@
 //
 // Invariant: a thread that does blocks waits for nobody.
 //
-// The blocks are divided into as many lanes as members can run at the same time. Each lane is a range that is
-// processed in order. A thread begins with the same lane in every round, so that its data may still be in its
+// The blocks are divided into as many stripes as members can run at the same time. Each stripe is a range that is
+// processed in order. A thread begins with the same stripe in every round, so that its data may still be in its
 // core's cache.
 //
 // A pack is used for rounds 1, 2, ... Members arrive at round s + 1 only after round s is complete.
@@ -41,23 +41,23 @@ class Pack {
 
   // Returns true if all `members` have arrived; then the caller must open or abandon the round.
   bool arrive(uint32_t members) noexcept;
-  void open(uint32_t round, uint32_t members, int lanes, const Exchange& exchange) noexcept;
+  void open(uint32_t round, uint32_t members, int stripes, const Exchange& exchange) noexcept;
   void abandon(uint32_t round, uint32_t members) noexcept;
   // Replaces open() if all of the work has been done elsewhere.
   void open_done(uint32_t round, uint32_t members) noexcept;
 
-  // Does blocks until none are left, beginning with those of lane `first` (any number). The thread that does
+  // Does blocks until none are left, beginning with those of stripe `first` (any number). The thread that does
   // the last block calls ending(), while the pack still belongs to the round, and then finished().
   template <class Ending, class Finished>
   void help(uint32_t first, Ending&& ending, Finished&& finished) noexcept {
-    for (uint32_t turn = 0; turn < kLanes; ++turn) {
-      const uint32_t lane = (first + turn) % kLanes;
+    for (uint32_t turn = 0; turn < kStripes; ++turn) {
+      const uint32_t stripe = (first + turn) % kStripes;
       uint64_t ticket;
       uint32_t round = 0;
       TaskList::Cursor cursor;
-      while (take(lane, &ticket)) {
+      while (take(stripe, &ticket)) {
         if (std::exchange(round, round_of(ticket)) != round_of(ticket)) cursor = {};
-        if (!do_block(lane, ticket, cursor)) continue;
+        if (!do_block(stripe, ticket, cursor)) continue;
         ending();
         // release: publishes the results of all blocks, which became visible to this thread in do_block().
         completed_.store(round_of(ticket), std::memory_order_release);
@@ -80,10 +80,10 @@ class Pack {
   void reset(uint32_t round) noexcept;
 
  private:
-  static constexpr uint32_t kLanes = 4;  // enough that helping threads rarely share one; a power of two
-  static constexpr std::size_t kLeastLaneUnits = (std::size_t{4} << 10) / kUnitBytes;
+  static constexpr uint32_t kStripes = 4;  // enough that helping threads rarely share one; a power of two
+  static constexpr std::size_t kLeastStripeUnits = (std::size_t{4} << 10) / kUnitBytes;
 
-  // A ticket holds the open round and the number of the lane's blocks that have not been taken. Both are in
+  // A ticket holds the open round and the number of the stripe's blocks that have not been taken. Both are in
   // one word, so that a thread that looked at a round that has ended since never takes a block of the next
   // one.
   static constexpr uint32_t kClosed = UINT32_MAX;
@@ -93,27 +93,27 @@ class Pack {
   static constexpr uint64_t ticket_of(uint32_t round, uint32_t left) noexcept {
     return uint64_t{round} << 32 | left;
   }
-  // closed_ holds two counts: how many lanes are closed, and how many of their blocks had been taken.
-  static constexpr uint64_t kOneLane = uint64_t{1} << 32;
+  // closed_ holds two counts: how many stripes are closed, and how many of their blocks had been taken.
+  static constexpr uint64_t kOneStripe = uint64_t{1} << 32;
 
-  struct alignas(kApart) Lane {
+  struct alignas(kApart) Stripe {
     std::atomic<uint64_t> tickets{ticket_of(0, kClosed)};
     Range units{0, 0};
   };
 
-  uint32_t blocks_of(const Lane& lane) const noexcept {
-    return static_cast<uint32_t>((lane.units.end - lane.units.begin + block_units_ - 1) / block_units_);
+  uint32_t blocks_of(const Stripe& stripe) const noexcept {
+    return static_cast<uint32_t>((stripe.units.end - stripe.units.begin + block_units_ - 1) / block_units_);
   }
-  bool take(uint32_t lane, uint64_t* out_ticket) noexcept;
+  bool take(uint32_t stripe, uint64_t* out_ticket) noexcept;
   // Returns true if it was the last block of the round; then the caller must end the round.
-  bool do_block(uint32_t lane, uint64_t ticket, TaskList::Cursor& cursor) noexcept;
+  bool do_block(uint32_t stripe, uint64_t ticket, TaskList::Cursor& cursor) noexcept;
 
   alignas(kApart) std::atomic<uint32_t> arrived_{0};  // with kShut: it can no longer open
   alignas(kApart) const Exchange* exchange_ = nullptr;
   std::size_t block_units_ = Exchange::kBlockUnits;
   std::atomic<uint32_t> blocks_{0};
-  std::atomic<uint32_t> used_{0};  // number of lanes in this round; the others have no blocks
-  Lane lanes_[kLanes];             // the first lane's ticket opens the round
+  std::atomic<uint32_t> used_{0};  // number of stripes in this round; the others have no blocks
+  Stripe stripes_[kStripes];       // the first stripe's ticket opens the round
   alignas(kApart) std::atomic<uint32_t> done_{0};
   std::atomic<uint64_t> closed_{0};
   std::atomic<uint32_t> completed_{0};

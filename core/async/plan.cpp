@@ -95,7 +95,7 @@ void Plan::begin(std::size_t part, uint32_t round, int rank) noexcept {
 }
 
 void Plan::open(std::size_t part, uint32_t round, int rank, const Exchange& exchange) noexcept {
-  parts[part].pack.open(round, static_cast<uint32_t>(group.size()), group.lanes(), exchange);
+  parts[part].pack.open(round, static_cast<uint32_t>(group.size()), group.stripes(), exchange);
   // Waiting members wake up and take part.
   group.progress().advance();
   if (exchange.bytes() <= Pack::kAtOnceBytes) {
@@ -116,7 +116,7 @@ bool Plan::complete(uint32_t round) const noexcept {
 // Each task holds a reference to the plan, which might otherwise be destroyed before oneTBB starts the task.
 // If oneTBB accepts no tasks, the members do the work.
 void Plan::submit(std::size_t part) noexcept {
-  for (int i = 0; i < group.lanes(); ++i) {
+  for (int i = 0; i < group.stripes(); ++i) {
     retain();
     if (helpers->submit(run_task, this, static_cast<uint32_t>(part), 1).ok()) continue;
     release();

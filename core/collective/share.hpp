@@ -16,13 +16,13 @@ namespace dist {
 template <class Run>
 void share_blocks(const Member& member, std::size_t items, std::size_t block, Run&& run) noexcept {
   Group& group = member.group;
-  const auto lanes = static_cast<std::size_t>(group.lanes());
-  for (std::size_t turn = 0; turn < lanes; ++turn) {
-    const std::size_t lane = (static_cast<std::size_t>(member.me) + turn) % lanes;
-    const Range part = part_of(items, lanes, lane);
+  const auto stripes = static_cast<std::size_t>(group.stripes());
+  for (std::size_t turn = 0; turn < stripes; ++turn) {
+    const std::size_t stripe = (static_cast<std::size_t>(member.me) + turn) % stripes;
+    const Range part = part_of(items, stripes, stripe);
     const std::size_t blocks = (part.end - part.begin + block - 1) / block;
     for (std::size_t b;
-         (b = group.take_ticket(member.me, static_cast<int>(lane))) < blocks && !group.aborted();) {
+         (b = group.take_ticket(member.me, static_cast<int>(stripe))) < blocks && !group.aborted();) {
       const Range taken = block_of(part.end - part.begin, block, b);
       run(Range{part.begin + taken.begin, part.begin + taken.end});
     }

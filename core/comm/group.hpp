@@ -109,7 +109,7 @@ class BasicGroup final : public WaitPlace {
   bool oversubscribed() const noexcept { return policy_.oversubscribed; }
   const WaitPolicy& policy() const noexcept { return policy_; }
   // Number of members that can run at the same time.
-  int lanes() const noexcept { return policy_.lanes; }
+  int stripes() const noexcept { return policy_.stripes; }
 
   // Resets the group before a run. No member may be inside.
   void begin_run(const RunDeadline& deadline) noexcept {

@@ -13,7 +13,7 @@ namespace dist {
 // How the members of one group wait.
 struct WaitPolicy {
   bool oversubscribed = false;  // more threads than CPUs: yield instead of spinning
-  int lanes = 1;                // number of members that can run at the same time
+  int stripes = 1;              // number of members that can run at the same time
   bool asymmetric = false;      // use the barriers of core/base/os/barrier.hpp
   int64_t spin_ns = 60'000;     // then sleep; see Patience
 };

@@ -78,7 +78,7 @@ Status ReplicaPool::beneath(LocalReplica replica, DeviceTeam& team, InnerPool** 
   options.outer = this;
   WaitPolicy policy = group_.policy();
   policy.oversubscribed = n * options_.num_replicas > options_.usable_cpus;
-  policy.lanes = std::min(n, share);
+  policy.stripes = std::min(n, share);
   return InnerPool::create(memory_, policy, host_, options, out);
 }
 

@@ -60,7 +60,7 @@ void Subgroups::fill(Subgroup& made, std::span<const int32_t> local_ranks, const
                      WorkerLink* link, const GroupShape* shape) {
   const int size = static_cast<int>(local_ranks.size());
   WaitPolicy policy = making.policy;
-  policy.lanes = std::min(policy.lanes, size);
+  policy.stripes = std::min(policy.stripes, size);
   made.here.emplace(memory_, size, policy, making.host, making.timeout_ns,
                     GroupMembers{made.number, local_ranks.data(), &graph_, naming_, keeper_}, making.home,
                     link, shape);

@@ -381,10 +381,10 @@ void write_waiting(Strategy& strategy, TextOut& out) {
     out.add(
         "oversubscribed, because %s: a waiting replica yields its CPU at once and sleeps after %g us; %s can "
         "run at a time\n",
-        strategy.replicas().local() > policy.lanes   ? "there are more replicas than usable CPUs"
+        strategy.replicas().local() > policy.stripes ? "there are more replicas than usable CPUs"
         : strategy.replicas().local() > kMostBySlots ? "there are more than 256 replicas"
                                                      : "network threads need CPUs, too",
-        spin_us, Count(policy.lanes, "replica").text);
+        spin_us, Count(policy.stripes, "replica").text);
   } else {
     out.add(
         "a waiting replica spins briefly, then spins and yields its CPU for up to %g us, or up to %g us if "

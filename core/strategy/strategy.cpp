@@ -354,12 +354,12 @@ Status Strategy::create(const StrategyOptions& given, Strategy** out) {
   if (!options.devices.empty()) plan.origin.num_replicas = plan.num_replicas;
   plan.timeout_ns = timeout_of(options);
   plan.policy.oversubscribed = plan.num_replicas > plan.usable_cpus;
-  plan.policy.lanes = std::min(plan.num_replicas, plan.usable_cpus);
+  plan.policy.stripes = std::min(plan.num_replicas, plan.usable_cpus);
   plan.policy.asymmetric = enable_asymmetric_barriers();
   // Members that share a CPU take turns. A member that slept before each of the others had its turn would have to be
   // woken in every round, and a wake-up costs more than a turn.
   constexpr int64_t kTurnNs = 4000;
-  plan.policy.spin_ns = std::max(plan.policy.spin_ns, kTurnNs * plan.num_replicas / plan.policy.lanes);
+  plan.policy.spin_ns = std::max(plan.policy.spin_ns, kTurnNs * plan.num_replicas / plan.policy.stripes);
 
   HostLayout layout(place);
   if (options.functions.given) DIST_TRY(layout.ask(given.functions, plan.num_replicas, &options));
