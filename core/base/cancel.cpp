@@ -20,12 +20,7 @@ void Cancel::signal(const char* reason) noexcept {
   }
   // A link is removed before it is notified: its operation may be destroyed as soon as this releases the
   // mutex.
-  while (Link* const link = first_) {
-    first_ = link->next_;
-    if (first_ != nullptr) first_->previous_ = nullptr;
-    link->added_ = false;
-    link->cancelled(reason_);
-  }
+  while (Link* const link = links_.pop_front()) link->cancelled(reason_);
   // release: publishes the reason. A thread that sees the flag knows that all links have been notified; a
   // thread that adds a link waits for the mutex.
   signalled_.store(true, std::memory_order_release);
@@ -34,25 +29,14 @@ void Cancel::signal(const char* reason) noexcept {
 bool Cancel::add(Link& link) noexcept {
   const std::lock_guard lock(mutex_);
   if (signalled()) return false;
-  link.previous_ = nullptr;
-  link.next_ = first_;
-  link.added_ = true;
-  if (first_ != nullptr) first_->previous_ = &link;
-  first_ = &link;
+  links_.push_front(link);
   return true;
 }
 
 void Cancel::remove(Link& link) noexcept {
   if (memory().forked()) return;
   const std::lock_guard lock(mutex_);
-  if (!link.added_) return;
-  link.added_ = false;
-  if (link.previous_ != nullptr) {
-    link.previous_->next_ = link.next_;
-  } else {
-    first_ = link.next_;
-  }
-  if (link.next_ != nullptr) link.next_->previous_ = link.previous_;
+  if (link.linked()) links_.remove(link);
 }
 
 }  // namespace dist

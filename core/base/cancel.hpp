@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "core/base/intrusive_list.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 
@@ -21,7 +22,7 @@ class Cancel final : public Counted {
  public:
   // An operation that a signal ends. The link is a member of the operation, so inserting it allocates
   // nothing.
-  class Link {
+  class Link : private ListLink<Cancel> {
    public:
     Link() noexcept = default;
     virtual ~Link() = default;
@@ -34,9 +35,7 @@ class Cancel final : public Counted {
 
    private:
     friend class Cancel;
-    Link* next_ = nullptr;
-    Link* previous_ = nullptr;
-    bool added_ = false;
+    friend class IntrusiveList<Link, Cancel>;
   };
 
   explicit Cancel(Memory& memory) noexcept;
@@ -59,7 +58,7 @@ class Cancel final : public Counted {
  private:
   const int64_t process_;
   std::mutex mutex_;  // protects the list; held during delivery, so that remove() waits for it
-  Link* first_ = nullptr;
+  IntrusiveList<Link, Cancel> links_;
   std::atomic<bool> signalled_{false};
   char reason_[kReasonBytes] = "";
 };
