@@ -11,16 +11,12 @@ void BudgetQueue::admit(Entry& entry, int threads) noexcept {
 
 void BudgetQueue::enqueue(Entry& entry) noexcept {
   entry.state_ = Entry::State::kQueued;
-  entry.previous_ = last_;
-  (last_ == nullptr ? first_ : last_->next_) = &entry;
-  last_ = &entry;
+  entries_.push_back(entry);
   ++queued_;
 }
 
 void BudgetQueue::take_out(Entry& entry) noexcept {
-  (entry.previous_ == nullptr ? first_ : entry.previous_->next_) = entry.next_;
-  (entry.next_ == nullptr ? last_ : entry.next_->previous_) = entry.previous_;
-  entry.next_ = entry.previous_ = nullptr;
+  entries_.remove(entry);
   --queued_;
 }
 

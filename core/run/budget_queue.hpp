@@ -11,6 +11,8 @@
 
 #include <algorithm>
 
+#include "core/base/intrusive_list.hpp"
+
 namespace dist {
 
 class BudgetQueue {
@@ -21,7 +23,7 @@ class BudgetQueue {
   };
 
   // A run or a request. It is linked into the queue itself, so that queueing allocates nothing.
-  class Entry {
+  class Entry : private ListLink<BudgetQueue> {
    public:
     Entry(Party& party, int wants) noexcept : party_(party), wants_(wants) {}
     Entry(const Entry&) = delete;
@@ -34,14 +36,13 @@ class BudgetQueue {
 
    private:
     friend class BudgetQueue;
+    friend class IntrusiveList<Entry, BudgetQueue>;
     enum class State { kOut, kQueued, kAdmitted };
 
     Party& party_;
     const int wants_;
     State state_ = State::kOut;
     int has_ = 0;
-    Entry* next_ = nullptr;
-    Entry* previous_ = nullptr;
   };
 
   explicit BudgetQueue(int threads) noexcept : threads_(threads) {}
@@ -51,7 +52,7 @@ class BudgetQueue {
   // Admits or queues the entry. An entry that wants more threads than the budget has gets all of them.
   void arrive(Entry& entry) noexcept {
     if (entry.party_.insiders > 0) return admit(entry, 0);
-    if (first_ == nullptr && fits(entry)) return admit(entry, share_of(entry));
+    if (entries_.empty() && fits(entry)) return admit(entry, share_of(entry));
     enqueue(entry);
   }
   // Removes the entry, whether it is queued or admitted, or does nothing. Calls told(entry) for each entry
@@ -65,9 +66,7 @@ class BudgetQueue {
   void enter_inside(Party& party, Told&& told) noexcept {
     // the first insider has admitted all of the party's entries, and none was queued since
     if (++party.insiders > 1) return;
-    for (Entry* entry = first_; entry != nullptr;) {
-      Entry& each = *entry;
-      entry = each.next_;
+    for (Entry& each : entries_) {
       if (&each.party_ != &party) continue;
       take_out(each);
       admit(each, 0);
@@ -86,8 +85,8 @@ class BudgetQueue {
   bool fits(const Entry& entry) const noexcept { return used_ + share_of(entry) <= threads_; }
   template <class Told>
   void admit_first(Told&& told) noexcept {
-    while (first_ != nullptr && fits(*first_)) {
-      Entry& entry = *first_;
+    while (!entries_.empty() && fits(*entries_.first())) {
+      Entry& entry = *entries_.first();
       take_out(entry);
       admit(entry, share_of(entry));
       told(entry);
@@ -101,8 +100,7 @@ class BudgetQueue {
   const int threads_;
   int used_ = 0;
   int queued_ = 0;
-  Entry* first_ = nullptr;
-  Entry* last_ = nullptr;
+  IntrusiveList<Entry, BudgetQueue> entries_;
 };
 
 }  // namespace dist
