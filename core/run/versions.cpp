@@ -40,9 +40,7 @@ void Versions::publish(void* content, Version::Release ending, void* user_data, 
   Unseen unseen;
   const std::lock_guard lock(mutex_);
   made->number_ = number_.load(std::memory_order_relaxed) + 1;
-  made->previous_ = last_;
-  (last_ == nullptr ? first_ : last_->next_) = made;
-  last_ = made;
+  unreleased_.push_back(*made);
   Version* const before = std::exchange(latest_, made);
   number_.store(made->number_, std::memory_order_release);
   if (out_number != nullptr) *out_number = made->number_;
@@ -58,8 +56,7 @@ Version* Versions::see_latest() noexcept {
 
 void Versions::forget(Version& version) noexcept {
   const std::lock_guard lock(mutex_);
-  (version.previous_ == nullptr ? first_ : version.previous_->next_) = version.next_;
-  (version.next_ == nullptr ? last_ : version.next_->previous_) = version.previous_;
+  unreleased_.remove(version);
   released_.advance();
 }
 
@@ -70,7 +67,7 @@ Status Versions::await(int64_t number, int64_t timeout_ns) noexcept {
     const uint32_t seen = released_.value.load(std::memory_order_acquire);
     {
       const std::lock_guard lock(mutex_);
-      if (first_ == nullptr || first_->number_ >= number) return kOk;
+      if (unreleased_.empty() || unreleased_.first()->number_ >= number) return kOk;
     }
     const int64_t left = timeout_ns < 0 ? -1 : timeout_ns - (steady_now_ns() - start);
     if (timeout_ns >= 0 && left <= 0) return still_seen(number, timeout_ns);
@@ -91,10 +88,11 @@ Status Versions::still_seen(int64_t number, int64_t timeout_ns) noexcept {
     const std::lock_guard lock(mutex_);
     constexpr int kMostListed = 8;
     int listed = 0;
-    for (const Version* each = first_; each != nullptr && each->number_ < number; each = each->next_) {
+    for (const Version& each : unreleased_) {
+      if (each.number_ >= number) break;
       if (++listed > kMostListed) continue;
-      add("%sversion %lld ", listed == 1 ? "" : ", ", static_cast<long long>(each->number_));
-      const int64_t runs = each->uses_.load(std::memory_order_relaxed);
+      add("%sversion %lld ", listed == 1 ? "" : ", ", static_cast<long long>(each.number_));
+      const int64_t runs = each.uses_.load(std::memory_order_relaxed);
       if (runs == 0) {
         add("%s", "(its release has not returned)");
       } else {

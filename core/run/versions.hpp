@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "core/base/intrusive_list.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/word.hpp"
@@ -20,7 +21,7 @@ namespace dist {
 class Unseen;
 class Versions;
 
-class Version final : public Counted {
+class Version final : public Counted, private ListLink<Versions> {
  public:
   using Release = void (*)(void* content, void* user_data);  // the host's
 
@@ -39,6 +40,7 @@ class Version final : public Counted {
  private:
   friend class Unseen;
   friend class Versions;
+  friend class IntrusiveList<Version, Versions>;
   ~Version() override = default;
 
   const Ref<Versions> series_;
@@ -47,9 +49,6 @@ class Version final : public Counted {
   void* const user_data_;
   int64_t number_ = 0;
   std::atomic<int64_t> uses_{1};  // being the latest one, and each run that sees it
-  // Links the versions that have not been released, by number.
-  Version* next_ = nullptr;
-  Version* previous_ = nullptr;
   Version* next_unseen_ = nullptr;
 };
 
@@ -98,8 +97,7 @@ class Versions final : public Counted {
 
   std::mutex mutex_;  // protects the members below; the number is written under it
   Version* latest_ = nullptr;
-  Version* first_ = nullptr;  // versions that have not been released, by number
-  Version* last_ = nullptr;
+  IntrusiveList<Version, Versions> unreleased_;  // by number
   std::atomic<int64_t> number_{0};
   Word released_;  // counts released versions
 };
