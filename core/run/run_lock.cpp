@@ -71,20 +71,17 @@ RunLock::Joined RunLock::join(Waiter& waiter, bool last) noexcept {
   const std::lock_guard lock(mutex_);
   if (closed_ && !last) return Joined::kClosed;
   if (!mark()) return Joined::kLocked;
-  waiter.previous = last_;
-  (last_ == nullptr ? first_ : last_->next) = &waiter;
-  last_ = &waiter;
-  waiter.queued = true;
+  waiters_.push_back(waiter);
   return Joined::kQueued;
 }
 
 void RunLock::close() noexcept {
   const std::lock_guard lock(mutex_);
   closed_ = true;
-  for (Waiter* waiter = first_; waiter != nullptr; waiter = waiter->next) {
+  for (Waiter& waiter : waiters_) {
     uint32_t waiting = Waiter::kWaiting;
-    if (waiter->word.compare_exchange_strong(waiting, Waiter::kClosed, std::memory_order_relaxed))
-      unpark_all(waiter->word);
+    if (waiter.word.compare_exchange_strong(waiting, Waiter::kClosed, std::memory_order_relaxed))
+      unpark_all(waiter.word);
   }
 }
 
@@ -99,19 +96,13 @@ bool RunLock::bequeath(Counted& heir) noexcept {
 bool RunLock::leave(Waiter& waiter) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    if (waiter.queued) {
-      take_out(waiter);
+    if (waiter.queued()) {
+      waiters_.remove(waiter);
       return true;
     }
   }
   while (waiter.word.load(std::memory_order_acquire) != Waiter::kChosen) yield_this_thread();
   return false;
-}
-
-void RunLock::take_out(Waiter& waiter) noexcept {
-  (waiter.previous == nullptr ? first_ : waiter.previous->next) = waiter.next;
-  (waiter.next == nullptr ? last_ : waiter.next->previous) = waiter.previous;
-  waiter.queued = false;
 }
 
 // The lock is marked as having a queue: hands it to the first waiter, or opens it if all have left.
@@ -121,11 +112,10 @@ void RunLock::hand_on() noexcept {
     Counted* heir;
     {
       const std::lock_guard lock(mutex_);
-      next = first_;
+      next = waiters_.pop_front();
       heir = next == nullptr ? heir_ : nullptr;
-      if (next != nullptr) take_out(*next);
       // relaxed: the mutex orders it with joining threads. The lock is still held.
-      if (first_ == nullptr && heir_ == nullptr) state_.store(kHeld, std::memory_order_relaxed);
+      if (waiters_.empty() && heir_ == nullptr) state_.store(kHeld, std::memory_order_relaxed);
     }
     if (heir != nullptr) return heir->release();
     if (next != nullptr) {

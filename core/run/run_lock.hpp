@@ -18,6 +18,7 @@
 
 #include "core/base/cancel.hpp"
 #include "core/base/host.hpp"
+#include "core/base/intrusive_list.hpp"
 
 namespace dist {
 
@@ -55,13 +56,11 @@ class RunLock {
   static constexpr uint32_t kHeld = 1;
   static constexpr uint32_t kQueued = 2;  // held, and there may be waiters: unlock() must look at the queue
 
-  struct Waiter final : Cancel::Link {
+  struct Waiter final : Cancel::Link, ListLink<RunLock> {
     enum : uint32_t { kWaiting, kChosen, kCancelled, kClosed };
     void cancelled(const char* reason) noexcept override;
     std::atomic<uint32_t> word{kWaiting};
-    Waiter* next = nullptr;
-    Waiter* previous = nullptr;
-    bool queued = false;
+    bool queued() const noexcept { return ListLink<RunLock>::linked(); }
   };
 
   enum class Joined { kQueued, kLocked, kClosed };
@@ -70,13 +69,11 @@ class RunLock {
   Joined join(Waiter& waiter, bool last) noexcept;
   bool mark() noexcept;
   bool leave(Waiter& waiter) noexcept;
-  void take_out(Waiter& waiter) noexcept;
   void hand_on() noexcept;
 
   std::atomic<uint32_t> state_{kOpen};
   std::mutex mutex_;  // protects the queue
-  Waiter* first_ = nullptr;
-  Waiter* last_ = nullptr;
+  IntrusiveList<Waiter, RunLock> waiters_;
   Counted* heir_ = nullptr;
   bool closed_ = false;
 };
