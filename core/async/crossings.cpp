@@ -4,29 +4,21 @@
 namespace dist {
 
 void Crossings::add(Item& item) noexcept {
-  if (item.listed_) return;
-  item.listed_ = true;
-  item.before_ = nullptr;
-  item.next_ = first_;
-  if (first_ != nullptr) first_->before_ = &item;
-  first_ = &item;
+  if (item.linked()) return;
+  items_.push_front(item);
   listed_.fetch_add(1, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 void Crossings::remove(Item& item) noexcept {
-  if (!item.listed_) return;
-  item.listed_ = false;
-  (item.before_ != nullptr ? item.before_->next_ : first_) = item.next_;
-  if (item.next_ != nullptr) item.next_->before_ = item.before_;
+  if (!item.linked()) return;
+  items_.remove(item);
   listed_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Crossings::go_on() noexcept {
-  for (Item* each = first_; each != nullptr;) {
-    Item* const next = each->next_;
-    if (!each->go_on()) remove(*each);
-    each = next;
+  for (Item& each : items_) {
+    if (!each.go_on()) remove(each);
   }
 }
 
@@ -54,13 +46,10 @@ void Crossings::wake() noexcept {
 
 void Crossings::stop(const Group& group) noexcept {
   const std::lock_guard lock(mutex_);
-  for (Item* each = first_; each != nullptr;) {
-    Item* const next = each->next_;
-    if (&each->group() == &group) {
-      each->stop();
-      remove(*each);
-    }
-    each = next;
+  for (Item& each : items_) {
+    if (&each.group() != &group) continue;
+    each.stop();
+    remove(each);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "core/base/arena.hpp"
+#include "core/base/intrusive_list.hpp"
 #include "core/comm/group.hpp"
 #include "core/comm/worker_communicator.hpp"
 
@@ -16,7 +17,7 @@ namespace dist {
 class Crossings final : public BackgroundWork {
  public:
   // Something that advances in steps. Its functions are called under the lock.
-  class Item {
+  class Item : private ListLink<Crossings> {
    public:
     explicit Item(Group& group) noexcept : group_(group) {}
     Item(const Item&) = delete;
@@ -33,10 +34,8 @@ class Crossings final : public BackgroundWork {
 
    private:
     friend class Crossings;
+    friend class IntrusiveList<Item, Crossings>;
     Group& group_;
-    Item* next_ = nullptr;
-    Item* before_ = nullptr;
-    bool listed_ = false;
   };
 
   // `helpers`: where oneTBB's threads run; NULL: there are none.
@@ -84,7 +83,7 @@ class Crossings final : public BackgroundWork {
 
   Arena* const helpers_;
   std::mutex mutex_;
-  Item* first_ = nullptr;
+  IntrusiveList<Item, Crossings> items_;
   // seq_cst, with the fence in wake(): either a thread that adds an item sees that a message has arrived, or
   // the thread that announces the message sees the item. relaxed for mere checks of whether there is an item.
   std::atomic<int> listed_{0};
