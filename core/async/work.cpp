@@ -81,38 +81,26 @@ const Signature& WorkWaitPlace::signature(int, uint32_t, int64_t* out_sequence) 
 bool WorkWaitPlace::claim() noexcept { return work_.group().claim(); }
 void WorkWaitPlace::post(const ErrorRecord& report) noexcept { work_.group().post(report); }
 
-void WorkList::add(Work& work) noexcept {
-  work.list_ = this;
-  work.previous_ = nullptr;
-  work.next_ = first_;
-  if (first_ != nullptr) first_->previous_ = &work;
-  first_ = &work;
-}
+void WorkList::add(Work& work) noexcept { works_.push_front(work); }
 
 void WorkList::remove(Work& work) noexcept {
-  if (work.previous_ != nullptr) {
-    work.previous_->next_ = work.next_;
-  } else {
-    first_ = work.next_;
-  }
-  if (work.next_ != nullptr) work.next_->previous_ = work.previous_;
-  if (next_look_ == &work) next_look_ = work.next_;
-  work.list_ = nullptr;
+  if (next_look_ == &work) next_look_ = works_.after(work);
+  works_.remove(work);
 }
 
 void WorkList::advance() noexcept {
-  if (next_look_ == nullptr) next_look_ = first_;
+  if (next_look_ == nullptr) next_look_ = works_.first();
   for (int looks = 0; next_look_ != nullptr && looks < kLooks;) {
     Work* const work = next_look_;
-    next_look_ = work->next_;
+    next_look_ = works_.after(*work);
     if (!work->ended()) ++looks;
   }
 }
 
 Status WorkList::drain(Status returned, const ErrorRecord& failure) noexcept {
   Status first;
-  while (first_ != nullptr) {
-    Work& work = *first_;
+  while (!works_.empty()) {
+    Work& work = *works_.first();
     if (!returned.ok() && !work.ended() && work.waits()) {
       // A member that fails does not wait: its peers get a report, and its tensors are released. The group
       // does not know yet that the member leaves, so no signature differs, and the report is made here.

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/base/cancel.hpp"
+#include "core/base/intrusive_list.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/on_stack.hpp"
 #include "core/base/status.hpp"
@@ -33,7 +34,7 @@ class WorkList {
   WorkList(const WorkList&) = delete;
   WorkList& operator=(const WorkList&) = delete;
 
-  bool empty() const noexcept { return first_ == nullptr; }
+  bool empty() const noexcept { return works_.empty(); }
   // Helps some of the works along, different ones in each call. Does not wait.
   void advance() noexcept;
   void add(Work& work) noexcept;
@@ -46,7 +47,7 @@ class WorkList {
  private:
   static constexpr int kLooks = 16;  // limit for the works that one advance() helps without completing them
 
-  Work* first_ = nullptr;
+  IntrusiveList<Work, WorkList> works_;
   Work* next_look_ = nullptr;  // where advance() continues; NULL: at the first
 };
 
@@ -67,7 +68,7 @@ class WorkWaitPlace final : public WaitPlace {
   const Work& work_;
 };
 
-class Work : public Counted {
+class Work : public Counted, private ListLink<WorkList> {
  public:
   // Helps the work along and returns whether it has ended, successfully or not. Does not wait.
   bool ended() noexcept;
@@ -109,7 +110,7 @@ class Work : public Counted {
   Group& group() const noexcept { return group_; }
   int rank() const noexcept { return rank_; }
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
-  bool under_way() const noexcept { return list_ != nullptr; }
+  bool under_way() const noexcept { return linked(); }
   // Whether ended() would return true without doing any of the work.
   bool settled() const noexcept { return !under_way() || complete() || group_.aborted(); }
 
@@ -162,6 +163,7 @@ class Work : public Counted {
 
  private:
   friend class WorkList;
+  friend class IntrusiveList<Work, WorkList>;
   // How long peers may take to arrive; < 0: no limit.
   int64_t limit_ns() const noexcept {
     if (limit_of_wait_ns_ != 0) return limit_of_wait_ns_;
@@ -172,10 +174,7 @@ class Work : public Counted {
   Recorder* recorder_ = nullptr;
   uint64_t recorded_ = 0;
 
-  WorkList& owner_;
-  WorkList* list_ = nullptr;  // the list that it is in while it is under way
-  Work* next_ = nullptr;
-  Work* previous_ = nullptr;
+  WorkList& owner_;  // lists it while it is under way
   const int rank_;
   const int64_t timeout_ns_;
   int64_t waiting_since_ns_ = 0;  // when its owner first waited for it, if it did
