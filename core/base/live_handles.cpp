@@ -27,7 +27,8 @@ bool LiveHandles::describe(char* to, std::size_t size) const noexcept {
     append("%s%lld %s%s", separator, static_cast<long long>(counts_[i]), kWords[i],
            counts_[i] == 1 ? "" : "s");
     if (i == kVariable) {
-      append(counts_[i] == 1 ? " (\"%s\")" : " (the first is \"%s\")", Shown(first_variable_->name_).c_str());
+      append(counts_[i] == 1 ? " (\"%s\")" : " (the first is \"%s\")",
+             Shown(variables_.first()->name_).c_str());
     }
   }
   return kinds > 0;
@@ -40,9 +41,7 @@ void LiveHandle::open(LiveHandles& all, LiveHandles::Kind kind, const char* name
   name_ = name;
   ++all.counts_[kind];
   if (kind != LiveHandles::kVariable) return;
-  before_ = all.last_variable_;
-  (before_ == nullptr ? all.first_variable_ : before_->after_) = this;
-  all.last_variable_ = this;
+  all.variables_.push_back(*this);
 }
 
 void LiveHandle::close() noexcept {
@@ -52,8 +51,7 @@ void LiveHandle::close() noexcept {
   const std::lock_guard lock(all.mutex_);
   --all.counts_[kind_];
   if (kind_ != LiveHandles::kVariable) return;
-  (before_ == nullptr ? all.first_variable_ : before_->after_) = after_;
-  (after_ == nullptr ? all.last_variable_ : after_->before_) = before_;
+  all.variables_.remove(*this);
 }
 
 }  // namespace dist

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "core/base/intrusive_list.hpp"
 #include "core/base/memory.hpp"
 
 namespace dist {
@@ -26,12 +27,11 @@ class LiveHandles final : public Counted {
 
   mutable std::mutex mutex_;
   int64_t counts_[kKinds] = {};
-  LiveHandle* first_variable_ = nullptr;  // the oldest one
-  LiveHandle* last_variable_ = nullptr;
+  IntrusiveList<LiveHandle, LiveHandles> variables_;  // the oldest one first
 };
 
 // The part of an object that is listed.
-class LiveHandle {
+class LiveHandle : private ListLink<LiveHandles> {
  public:
   LiveHandle() noexcept = default;
   LiveHandle(const LiveHandle&) = delete;
@@ -47,12 +47,11 @@ class LiveHandle {
 
  private:
   friend class LiveHandles;
+  friend class IntrusiveList<LiveHandle, LiveHandles>;
 
   Ref<LiveHandles> all_;  // NULL: not open
   LiveHandles::Kind kind_ = LiveHandles::kVariable;
   const char* name_ = nullptr;
-  LiveHandle* before_ = nullptr;  // among the variables
-  LiveHandle* after_ = nullptr;
 };
 
 }  // namespace dist
