@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "core/base/cancel.hpp"
+#include "core/base/intrusive_list.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/os/thread.hpp"
 #include "core/base/status.hpp"
@@ -219,8 +220,7 @@ class Coordinator final : public Counted {
   std::atomic<uint32_t> signal_{0};  // changes when the thread has something to do
   std::atomic<bool> asleep_{false};
   std::mutex events_mutex_;  // innermost lock; nothing is called under it
-  Link* first_event_ = nullptr;
-  Link* last_event_ = nullptr;
+  IntrusiveList<Link, Coordinator> events_;
 
   mutable std::mutex mutex_;         // protects everything below
   std::condition_variable changed_;  // for waiting threads

@@ -30,7 +30,7 @@ class ClosureResult final : public RemoteValue {
 
 // Receives the answer to a call: the link is in the coordinator's list of events until its thread has handled
 // it.
-class Coordinator::Link final : public RpcObserver {
+class Coordinator::Link final : public RpcObserver, private ListLink<Coordinator> {
  public:
   enum class What { kHello, kWatch, kPrepared, kClosure };
   Link(Coordinator& owner, What kind, Server* of_server, Flight* of_flight) noexcept
@@ -47,10 +47,8 @@ class Coordinator::Link final : public RpcObserver {
 
  private:
   friend class Coordinator;
+  friend class IntrusiveList<Link, Coordinator>;
   Coordinator& owner_;
-  Link* next_ = nullptr;
-  Link* previous_ = nullptr;
-  bool listed_ = false;
 };
 
 // A task that the coordinator communicates with.

@@ -32,11 +32,8 @@ bool is_final(dist_status answer) noexcept {
 void Coordinator::Link::answered() noexcept {
   {
     const std::scoped_lock lock(owner_.events_mutex_);
-    if (listed_) return;
-    listed_ = true;
-    previous_ = owner_.last_event_;
-    (previous_ != nullptr ? previous_->next_ : owner_.first_event_) = this;
-    owner_.last_event_ = this;
+    if (linked()) return;
+    owner_.events_.push_back(*this);
   }
   owner_.signal();
 }
@@ -46,21 +43,12 @@ void Coordinator::forget(Link& link) noexcept {
   if (link.call) link.call->cancel("the coordinator waits for it no longer");
   put_aside(&trash_, link.call.take());
   const std::scoped_lock lock(events_mutex_);
-  if (!std::exchange(link.listed_, false)) return;
-  (link.previous_ != nullptr ? link.previous_->next_ : first_event_) = link.next_;
-  (link.next_ != nullptr ? link.next_->previous_ : last_event_) = link.previous_;
-  link.next_ = link.previous_ = nullptr;
+  if (link.linked()) events_.remove(link);
 }
 
 Coordinator::Link* Coordinator::next_event() noexcept {
   const std::scoped_lock lock(events_mutex_);
-  Link* const link = first_event_;
-  if (link == nullptr) return nullptr;
-  first_event_ = link->next_;
-  (first_event_ != nullptr ? first_event_->previous_ : last_event_) = nullptr;
-  link->next_ = link->previous_ = nullptr;
-  link->listed_ = false;
-  return link;
+  return events_.pop_front();
 }
 
 void Coordinator::signal() noexcept {
