@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "core/base/intrusive_list.hpp"
 #include "core/net/forwarding_transport.hpp"
 
 namespace dist {
@@ -24,7 +25,9 @@ class SharedTransport final : public TransportListener {
 
   // One communicator's share, which exists as long as this object. It must have no transfer in flight when it is
   // destroyed.
-  class Share final : public ForwardingTransport {
+  struct Listening;
+  struct Forgetting;
+  class Share final : public ForwardingTransport, public ListLink<Listening>, public ListLink<Forgetting> {
    public:
     explicit Share(SharedTransport& whole) noexcept;
     ~Share();
@@ -36,33 +39,32 @@ class SharedTransport final : public TransportListener {
 
    private:
     friend class SharedTransport;
-    // The links of a list that the share is in.
-    struct Link {
-      Share* next = nullptr;
-      Share** before = nullptr;  // NULL: it is in no list
-    };
-
     SharedTransport& whole_;
     TransportListener* listener_ = nullptr;
     MessageKey first_;  // the first run that it has not forgotten
-    Link listening_;
-    Link forgetting_;
   };
 
   void happened() noexcept override;
 
  private:
-  using List = Share::Link Share::*;
-  static void link(Share*& list, Share& share, List at) noexcept;
-  static void unlink(Share& share, List at) noexcept;
+  // Adds or removes the share; does nothing if this has been done.
+  template <class Tag>
+  static void set_member(IntrusiveList<Share, Tag>& list, Share& share, bool member) noexcept {
+    if (static_cast<ListLink<Tag>&>(share).linked() == member) return;
+    if (member) {
+      list.push_front(share);
+    } else {
+      list.remove(share);
+    }
+  }
   void forget(Share& share, uint32_t generation, uint32_t run) noexcept;
   void listen(Share& share, TransportListener* listener) noexcept;
 
   Transport& below_;
   std::mutex mutex_;
   // Separate lists, so that a share that neither listens nor forgets costs the others nothing.
-  Share* listening_ = nullptr;
-  Share* forgetting_ = nullptr;
+  IntrusiveList<Share, Listening> listening_;
+  IntrusiveList<Share, Forgetting> forgetting_;
 };
 
 }  // namespace dist
