@@ -27,7 +27,7 @@ bool BatchQueue::arrive(Entry& entry, int64_t now_ns) noexcept {
   entry.instance_ = -1;
   entry.queued = true;
   bucket.lines.add(entry);
-  bucket.by_arrival.add(entry);
+  bucket.by_arrival.push_back(entry);
   ++bucket.waiting;
   ++waiting_;
   deadlines_.add(entry);

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/intrusive_list.hpp"
 #include "core/base/memory.hpp"
 #include "core/serve/lines.hpp"
 
@@ -33,7 +34,7 @@ class BatchQueue {
     int64_t max_bytes = 0;  // maximum for the items of an instance; 0: no limit
     int num_buckets = 1;
   };
-  class Entry : public Queued, private Link<BatchQueue> {
+  class Entry : public Queued, private ListLink<BatchQueue> {
    public:
     int bucket = 0;
     int64_t bytes = 0;
@@ -45,6 +46,7 @@ class BatchQueue {
 
    private:
     friend class BatchQueue;
+    friend class IntrusiveList<Entry, BatchQueue>;
     int64_t came_ns_ = 0;
     int instance_ = -1;
     bool in_step_ = false;
@@ -122,9 +124,9 @@ class BatchQueue {
 
  private:
   struct Bucket {
-    Entry& oldest() const noexcept { return static_cast<Entry&>(by_arrival.first()); }
+    Entry& oldest() const noexcept { return by_arrival.front(); }
     Lines lines;
-    Link<BatchQueue> by_arrival;
+    IntrusiveList<Entry, BatchQueue> by_arrival;
     std::size_t waiting = 0;
   };
   struct Lane {  // for each instance
@@ -150,7 +152,7 @@ class BatchQueue {
     Bucket& bucket = buckets_[static_cast<std::size_t>(entry.bucket)];
     entry.queued = false;
     bucket.lines.remove(entry);
-    static_cast<Link<BatchQueue>&>(entry).take_out();
+    bucket.by_arrival.remove(entry);
     --bucket.waiting;
     --waiting_;
   }

@@ -9,6 +9,7 @@
 #include <memory_resource>
 #include <vector>
 
+#include "core/base/intrusive_list.hpp"
 #include "core/base/memory.hpp"
 
 namespace dist {
@@ -16,42 +17,11 @@ namespace dist {
 inline constexpr int32_t kLeastPriority = -7;
 inline constexpr int32_t kGreatestPriority = 7;
 
-// A link of a circular list, or its head. An entry derives from one Link for each list that it can be in.
-template <class List>
-class Link {
- public:
-  Link() noexcept = default;
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
-
-  // For a head.
-  bool empty() const noexcept { return next_ == this; }
-  Link& last() const noexcept { return *before_; }
-  Link& first() const noexcept { return *next_; }
-  void add(Link& entry) noexcept {
-    entry.next_ = this;
-    entry.before_ = before_;
-    before_->next_ = &entry;
-    before_ = &entry;
-  }
-  // For an entry. Returns whether the list is empty now.
-  bool take_out() noexcept {
-    before_->next_ = next_;
-    next_->before_ = before_;
-    return next_ == before_;
-  }
-  const void* behind() const noexcept { return next_; }
-
- private:
-  Link* next_ = this;
-  Link* before_ = this;
-};
-
 class Lines;
 class Deadlines;
 
 // The base of a queued entry.
-class Queued : private Link<Lines>, private Link<Deadlines> {
+class Queued : private ListLink<Lines>, private ListLink<Deadlines> {
  public:
   Queued() noexcept = default;
   Queued(const Queued&) = delete;
@@ -65,7 +35,7 @@ class Queued : private Link<Lines>, private Link<Deadlines> {
   }
 
   // The address of the entry that is or was behind it in its line, for prefetching only: there may be no entry.
-  const void* behind() const noexcept { return static_cast<const Link<Lines>*>(this)->behind(); }
+  const void* behind() const noexcept { return ListLink<Lines>::behind(); }
 
   uint64_t ticket = 0;  // order of arrival
   bool queued = false;  // maintained by the users of Lines
@@ -73,6 +43,8 @@ class Queued : private Link<Lines>, private Link<Deadlines> {
  private:
   friend class Lines;
   friend class Deadlines;
+  friend class IntrusiveList<Queued, Lines>;
+  friend class IntrusiveList<Queued, Deadlines>;
   // Its place in the heap of deadlines, or one of these.
   static constexpr std::size_t kNowhere = ~std::size_t{0};
   static constexpr std::size_t kInOrder = kNowhere - 1;
@@ -82,22 +54,20 @@ class Queued : private Link<Lines>, private Link<Deadlines> {
 // FIFO within a priority.
 class Lines {
  public:
-  Queued* first() const noexcept {
-    return filled_ == 0 ? nullptr : static_cast<Queued*>(&line(greatest()).first());
-  }
+  Queued* first() const noexcept { return filled_ == 0 ? nullptr : &line(greatest()).front(); }
   // The priority of the first entry; there must be one.
   int32_t greatest() const noexcept { return std::bit_width(filled_) - 1 + kLeastPriority; }
   bool empty() const noexcept { return filled_ == 0; }
   void add(Queued& entry) noexcept {
-    line(entry.priority).add(entry);
+    line(entry.priority).push_back(entry);
     filled_ |= bit(entry.priority);
   }
   void remove(Queued& entry) noexcept {
-    if (static_cast<Link<Lines>&>(entry).take_out()) filled_ &= ~bit(entry.priority);
+    if (Line::remove(entry)) filled_ &= ~bit(entry.priority);
   }
 
  private:
-  using Line = Link<Lines>;
+  using Line = IntrusiveList<Queued, Lines>;
   static constexpr uint32_t kPlaces = 16;
   static_assert(kGreatestPriority < 8 && kLeastPriority > -8);
   static constexpr uint32_t bit(int32_t priority) noexcept {
@@ -125,20 +95,19 @@ class Deadlines {
   // Does nothing if the entry has no deadline.
   void add(Queued& entry) noexcept {
     if (entry.deadline_ns == 0) return;
-    if (!in_order_.empty() && static_cast<Queued&>(in_order_.last()).deadline_ns > entry.deadline_ns)
-      return insert(entry);
+    if (!in_order_.empty() && in_order_.back().deadline_ns > entry.deadline_ns) return insert(entry);
     entry.in_heap_ = Queued::kInOrder;
-    in_order_.add(entry);
+    in_order_.push_back(entry);
   }
   // Does nothing if the entry is not here.
   void remove(Queued& entry) noexcept {
     if (entry.in_heap_ == Queued::kNowhere) return;
     if (entry.in_heap_ != Queued::kInOrder) return take_out(entry);
     entry.in_heap_ = Queued::kNowhere;
-    static_cast<Link<Deadlines>&>(entry).take_out();
+    in_order_.remove(entry);
   }
   Queued* first() const noexcept {
-    Queued* const first = in_order_.empty() ? nullptr : static_cast<Queued*>(&in_order_.first());
+    Queued* const first = in_order_.first();
     if (heap_.empty()) return first;
     Queued* const other = heap_.front();
     return first == nullptr || other->deadline_ns < first->deadline_ns ? other : first;
@@ -154,7 +123,7 @@ class Deadlines {
     entry.in_heap_ = place;
   }
 
-  Link<Deadlines> in_order_;
+  IntrusiveList<Queued, Deadlines> in_order_;
   Heap& heap_;
 };
 

@@ -40,7 +40,7 @@ class alignas(64) Request : public Future, public RequestQueue::Entry {
   void prefetch_behind() const noexcept {
     const std::ptrdiff_t to_queued = reinterpret_cast<const std::byte*>(static_cast<const Queued*>(this)) -
                                      reinterpret_cast<const std::byte*>(this);
-    prefetch(static_cast<const std::byte*>(behind()) - to_queued);
+    prefetch(static_cast<const std::byte*>(Queued::behind()) - to_queued);
   }
 
   int64_t id = 0;
