@@ -117,12 +117,12 @@ class BasicSpinTime {
   explicit BasicSpinTime(const WaitPolicy& policy) noexcept
       : long_ns_(policy.oversubscribed ? std::max(kLongNs, 16 * policy.spin_ns) : kLongNs) {}
 
-  // Call it in each turn of the loop. Returns the time since the beginning. `crowded`: the awaited thread probably needs
+  // Call it in each turn of the loop. Returns the time since the beginning. `yields`: the awaited thread probably needs
   // this CPU. Then a loop that does not yield gains nothing, and this returns INT64_MAX instead.
-  int64_t pass(bool crowded) noexcept {
+  int64_t pass(bool yields) noexcept {
     int64_t& from_ns = Sync::yields_from_ns();
     const bool rests = now_ns_ < from_ns;
-    if (rests && crowded) return INT64_MAX;
+    if (rests && yields) return INT64_MAX;
     if (!rests) Sync::yield();
     const int64_t before_ns = std::exchange(now_ns_, Sync::now_ns());
     if (now_ns_ - before_ns >= long_ns_) from_ns = now_ns_ + kRestNs;
@@ -140,15 +140,15 @@ class BasicSpinTime {
 template <class Sync = OsSync, class Done>
 bool spin_until(const WaitPolicy& policy, Done&& done, bool generous = false) noexcept {
   if constexpr (Sync::kSpins) {
-    const bool crowded = policy.oversubscribed || generous;
-    const int pauses = crowded ? 1 : 64;
+    const bool yields = policy.oversubscribed || generous;
+    const int pauses = yields ? 1 : 64;
     BasicSpinTime<Sync> time(policy);
     do {
       for (int i = 0; i < pauses; ++i) {
         if (done()) return true;
         Sync::pause();
       }
-    } while (time.pass(crowded) < policy.spin_ns);
+    } while (time.pass(yields) < policy.spin_ns);
   }
   return done();
 }

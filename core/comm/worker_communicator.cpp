@@ -285,7 +285,7 @@ bool WorkerCommunicator::poll_until(Over&& over, uint32_t seen) noexcept {
   constexpr int kLooks = 64;
   // If all members of all workers can run at the same time, a yield would only let threads run that are in no hurry.
   if (cpus_ == 0) cpus_ = cpus_of_this_thread().count();
-  const bool crowded = num_members() > cpus_;
+  const bool oversubscribed = num_members() > cpus_;
   Word& word = group_.progress();
   const int64_t start_ns = steady_now_ns();
   do {
@@ -296,7 +296,7 @@ bool WorkerCommunicator::poll_until(Over&& over, uint32_t seen) noexcept {
       if (word.value.load(std::memory_order_acquire) != seen || group_.aborted()) return true;
       spin_pause();
     }
-    if (beside || crowded) yield_this_thread();
+    if (beside || oversubscribed) yield_this_thread();
   } while (steady_now_ns() - start_ns < group_.policy().spin_ns + patience_ns_);
   return false;
 }

@@ -82,7 +82,7 @@ class Round {
   explicit Round(const Plan& plan) : plan_(plan), size_(static_cast<int>(plan.programs.size())) {}
 
   Explorer::Scenario scenario() {
-    return {[this](Explorer& explorer) { make(explorer); }, [this] { return verdict(); }};
+    return {[this](Explorer& explorer) { make(explorer); }, [this] { return fault(); }};
   }
 
  private:
@@ -297,9 +297,9 @@ class Round {
 
   // ---- After all have left ----
 
-  std::string verdict() const {
+  std::string fault() const {
     for (int run = 0; run < plan_.runs; ++run) {
-      std::string fault = verdict_of_run(run);
+      std::string fault = fault_of_run(run);
       if (!fault.empty()) return "run " + std::to_string(run) + ": " + fault;
     }
     return {};
@@ -325,7 +325,7 @@ class Round {
   }
 
   // One report for all; who returned OK met all others; trouble only where there is a cause.
-  std::string verdict_of_run(int run) const {
+  std::string fault_of_run(int run) const {
     const Outcome* report = nullptr;
     for (int me = 0; me < size_; ++me) {
       const Outcomes mine = outcomes(me, run);

@@ -47,7 +47,7 @@ void explore(const char* name, const Plan& plan) {
       ++depth;
     }
     longest = std::max(longest, depth);
-    if (const std::string fault = known ? "" : world.verdict(); !fault.empty()) {
+    if (const std::string fault = known ? "" : world.fault(); !fault.empty()) {
       std::string schedule;
       for (const Choice& each : choices) schedule += " " + std::to_string(each.taken);
       fail_msg("%s: %s; choices:%s", name, fault.c_str(), schedule.c_str());

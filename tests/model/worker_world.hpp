@@ -165,7 +165,7 @@ class World {
     return mixed(hash, messages);
   }
   // "", or what is wrong at the end.
-  std::string verdict() const {
+  std::string fault() const {
     int victim = -1;
     for (int w = 0; w < kWorkers; ++w) {
       if (workers_[w].dead) victim = w;

@@ -84,7 +84,7 @@ std::shared_ptr<grpc::Channel> make_channel(const Config& config, const std::str
   with.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   with.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   with.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  with.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, to_ms(config.crowded_ns(kHandshakeNs)));
+  with.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, to_ms(config.scaled_ns(kHandshakeNs)));
   with.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   with.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
   // Detects a connection that breaks silently.
@@ -116,7 +116,7 @@ std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> configure(const 
   } else {
     credentials = grpc::InsecureServerCredentials();
   }
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, to_ms(config.crowded_ns(kHandshakeNs)));
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, to_ms(config.scaled_ns(kHandshakeNs)));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 2);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8192);

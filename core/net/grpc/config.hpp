@@ -39,7 +39,7 @@ struct Config {
   std::size_t most_message_bytes() const noexcept;
   // A time limit for setting up a connection. In a job of many workers, all of them connect to each other at the same
   // time, and several may share a CPU.
-  int64_t crowded_ns(int64_t ns) const noexcept {
+  int64_t scaled_ns(int64_t ns) const noexcept {
     return ns * static_cast<int64_t>(1 + addresses.size() / 16);
   }
   const std::string& address(int worker) const { return addresses[static_cast<std::size_t>(worker)]; }

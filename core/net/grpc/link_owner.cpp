@@ -174,7 +174,7 @@ void LinkOwner::watch() noexcept {
 // Ends links that are late, and attempts to connect at addresses that the peer's host name has no longer. Frees channels
 // that are not used any more.
 int64_t LinkOwner::look_at_links(int64_t now) noexcept {
-  const int64_t within = config_.crowded_ns(prove_within_ns(config_.lease_ns));
+  const int64_t within = config_.scaled_ns(prove_within_ns(config_.lease_ns));
   int64_t next = INT64_MAX;
   std::vector<std::shared_ptr<grpc::Channel>> idle;
   std::vector<LinkRef> links;

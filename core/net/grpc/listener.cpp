@@ -53,8 +53,8 @@ std::string Listener::listen(const Config& config, const std::vector<std::string
                              grpc::ServerBuilder& builder) {
   if (std::string why = open(config, addresses); !why.empty()) return why;
   secret_ = config.secret;
-  prove_within_ns_ = config.crowded_ns(prove_within_ns(config.lease_ns));
-  token_within_ns_ = config.crowded_ns(kTokenWithinNs);
+  prove_within_ns_ = config.scaled_ns(prove_within_ns(config.lease_ns));
+  token_within_ns_ = config.scaled_ns(kTokenWithinNs);
   most_newcomers_ = std::clamp<std::size_t>(descriptor_limit() / 8, 8, 128);
   most_unproven_ = std::clamp<std::size_t>(descriptor_limit() / 8, 16, 256);
   acceptor_ = configure(config, builder);
