@@ -34,13 +34,13 @@ class CheckedCalls {
   Again find(dist_reduce_op op, dist_numerics numerics, const char* tag, const dist_tensor& in,
              const dist_tensor& out) const noexcept {
     if (!plain(in)) return {};
-    const Entry& entry = entries_[place(op, in)];
+    const Ones::Entry& entry = ones_.entries[place_of_one(op, in)];
     const Signature& known = entry.signature;
     if (known.collective != Collective::kAllReduce || known.op != op || !added_in(known, numerics) ||
         !tagged(known, tag)) {
       return {};
     }
-    if (!entry.item.is_of(in, out)) return {};
+    if (!entry.items[0].is_of(in, out)) return {};
     return {&known, &entry.one, in.data == out.data};
   }
 
@@ -52,39 +52,36 @@ class CheckedCalls {
   // Fills in what Call::check() and close_digest() would. Returns false and changes nothing if `call` is not
   // known to be valid.
   bool recall(Call& call, const char* tag, Place where, Signature& signature) const noexcept {
-    if (call.collective == Collective::kBarrier) return recall_barrier(call, tag, signature);
-    if (call.n > 1) return recall_list(call, tag, signature);
-    if (!repeatable(call)) return recall_other(call, tag, where, signature);
-    const Again again = find(call.op, call.numerics, tag, call.in[0], call.out[0]);
-    if (again.signature == nullptr) return false;
-    // In a loop the signature is usually still in place from two rounds ago.
-    if (signature.digest != again.signature->digest) signature = *again.signature;
-    call.bytes = again.one->bytes;
-    call.strided = false;
-    call.in_place = again.in_place;
-    return true;
+    if (call.collective == Collective::kBarrier) {
+      const Signature* const known = barrier(tag);
+      return known != nullptr &&
+             restore(call, {known, 0, false, signature.digest == known->digest}, signature);
+    }
+    if (call.collective != Collective::kAllReduce) return recall_from(others_, call, tag, where, signature);
+    return call.n > 1 ? recall_from(lists_, call, tag, where, signature)
+                      : recall_from(ones_, call, tag, where, signature);
   }
 
   // Remembers that `call` is valid and has this signature.
   void keep(const Call& call, Place where, const Signature& signature) noexcept {
     if (call.collective == Collective::kBarrier) {
       barrier_ = signature;
-      return;
+    } else if (call.collective != Collective::kAllReduce) {
+      keep_in(others_, call, where, signature);
+    } else if (call.n > 1) {
+      keep_in(lists_, call, where, signature);
+    } else {
+      keep_in(ones_, call, where, signature);
     }
-    if (call.n > 1) return keep_list(call, signature);
-    if (!repeatable(call)) return keep_other(call, where, signature);
-    Entry& entry = entries_[place(call.op, call.in[0])];
-    entry.signature = signature;
-    if (!entry.item.keep(call.in[0], call.out[0])) entry.signature.collective = Collective::kNone;
-    entry.one = OneTensor(call);
   }
 
  private:
-  // The dense input and output of one tensor of an all_reduce.
+  // The dense input and output of one tensor of an all_reduce, which have one shape. Or one side of another collective:
+  // a member may have only an input or only an output, for example at a root.
   struct Item {
     dist_dtype dtype{};
     dist_dtype out_dtype{};
-    int32_t ndim = 0;
+    int32_t ndim = 0;  // -1: the side is absent
     int64_t shape[Signature::kDims] = {};
     std::size_t bytes = 0;
     std::size_t out_bytes = 0;
@@ -110,13 +107,52 @@ class CheckedCalls {
       }
       return in.data == out.data ? bytes == out_bytes : !overlap(in.data, bytes, out.data, out_bytes);
     }
+
+    static Item side(const dist_tensor* tensor) noexcept {
+      Item side;
+      side.ndim = tensor == nullptr ? -1 : tensor->ndim;
+      if (tensor == nullptr) return side;
+      side.dtype = tensor->dtype;
+      std::copy_n(tensor->shape, tensor->ndim, side.shape);
+      side.bytes = elements_of(*tensor) * dtype_size(side.dtype);
+      return side;
+    }
+    bool is_side(const dist_tensor* tensor) const noexcept {
+      if (tensor == nullptr) return ndim < 0;
+      return tensor->ndim == ndim && tensor->dtype == dtype && tensor->data != nullptr &&
+             std::equal(tensor->shape, tensor->shape + tensor->ndim, shape);
+    }
   };
-  struct Entry {
-    Signature signature;
-    Item item;
-    OneTensor one;
+
+  // An all_reduce of one dense tensor; of a few; another collective of one dense tensor.
+  enum class Kind { kOne, kList, kOther };
+  template <Kind kOfKind, std::size_t kNumPlaces, std::size_t kNumItems>
+  struct Table {
+    static constexpr Kind kKind = kOfKind;
+    static constexpr std::size_t kPlaces = kNumPlaces;  // a power of two
+    static constexpr std::size_t kItems = kNumItems;
+    struct Entry {
+      Signature signature;
+      Item items[kItems];
+      OneTensor one;  // of kOne
+      std::size_t bytes = 0;
+      Place where{};
+      int32_t axis = 0;  // as given by the caller
+    };
+    Entry entries[kPlaces];
   };
-  static constexpr std::size_t kTensors = 8;  // number of entries for calls with tensors
+  using Ones = Table<Kind::kOne, 8, 1>;
+  using Lists = Table<Kind::kList, 2, 8>;
+  using Others = Table<Kind::kOther, 8, 2>;
+
+  // Only a root sends, or receives; the tensors that other members pass there are ignored.
+  struct Used {
+    const dist_tensor* in;
+    const dist_tensor* out;
+  };
+  static Used used_by(const Call& call, int me) noexcept {
+    return {call.gives(me) ? call.in : nullptr, call.gets(me) ? call.out : nullptr};
+  }
 
   static bool added_in(const Signature& known, dist_numerics numerics) noexcept {
     return known.numerics == numerics - DIST_NUMERICS_DEFAULT;
@@ -128,193 +164,125 @@ class CheckedCalls {
     return tensor.strides == nullptr && tensor.ndim >= 0 && tensor.ndim <= Signature::kDims &&
            (tensor.ndim == 0 || tensor.shape != nullptr);
   }
-
-  // Whether it is an all_reduce of one dense tensor, or a barrier. They are frequent in loops and so short
-  // that validation would be a large part of their time.
-  static bool repeatable(const Call& call) noexcept {
-    return call.collective == Collective::kAllReduce && call.n == 1 && call.plain() && call.in != nullptr &&
-           call.out != nullptr && call.op != DIST_REDUCE_USER && call.element_bytes == 0 && call.salt == 0 &&
-           plain(call.in[0]) && plain(call.out[0]);
+  static bool plain_view(const dist_tensor* tensor) noexcept {
+    return tensor == nullptr || (tensor->ndim > 0 && tensor->shape != nullptr && plain(*tensor));
   }
 
-  static std::size_t place(dist_reduce_op op, const dist_tensor& in) noexcept {
+  static std::size_t hashed(uint64_t key, std::size_t entries) noexcept {
+    return key * 0x9E3779B97F4A7C15u >> (64 - std::countr_zero(entries));
+  }
+  static std::size_t place_of_one(dist_reduce_op op, const dist_tensor& in) noexcept {
     const auto last = in.ndim > 0 ? static_cast<uint64_t>(in.shape[in.ndim - 1]) : 0;
-    const uint64_t kind = last << 8 ^ static_cast<uint64_t>(op) << 4 ^ static_cast<uint64_t>(in.dtype);
-    return kind * 0x9E3779B97F4A7C15u >> (64 - std::countr_zero(kTensors));
+    return hashed(last << 8 ^ static_cast<uint64_t>(op) << 4 ^ static_cast<uint64_t>(in.dtype),
+                  Ones::kPlaces);
+  }
+  // Whether calls like this one are cached: validation would be a large part of their time.
+  template <class In>
+  static bool cached(const Call& call, const Used& used) noexcept {
+    if (!call.plain() || call.op == DIST_REDUCE_USER || call.element_bytes != 0 || call.salt != 0)
+      return false;
+    if constexpr (In::kKind == Kind::kOther) {
+      const CollectiveTraits& traits = call.traits();
+      return call.n == 1 && !traits.pairs() && !traits.fused && call.splits == nullptr &&
+             (used.in != nullptr || used.out != nullptr) && plain_view(used.in) && plain_view(used.out);
+    } else {
+      return call.n >= 1 && call.n <= In::kItems && used.in != nullptr && used.out != nullptr &&
+             (In::kItems > 1 || (plain(used.in[0]) && plain(used.out[0])));
+    }
+  }
+  template <class In>
+  static std::size_t place(const Call& call, const Used& used) noexcept {
+    const auto op = static_cast<uint64_t>(call.op);
+    if constexpr (In::kKind == Kind::kOne) return place_of_one(call.op, used.in[0]);
+    if constexpr (In::kKind == Kind::kList)
+      return hashed(static_cast<uint64_t>(call.n) << 4 ^ op, In::kPlaces);
+    const auto length = static_cast<uint64_t>((used.in != nullptr ? used.in : used.out)->shape[0]);
+    return hashed(length << 8 ^ static_cast<uint64_t>(call.collective) << 4 ^ op, In::kPlaces);
   }
 
-  bool recall_barrier(Call& call, const char* tag, Signature& signature) const noexcept {
-    if (barrier(tag) == nullptr) return false;
-    if (signature.digest != barrier_.digest) signature = barrier_;
-    call.bytes = 0;
-    call.strided = false;
-    call.in_place = false;
-    return true;
-  }
-
-  // An all_reduce of a list of a few dense tensors.
-  struct ListEntry {
-    static constexpr std::size_t kMost = 8;
-    Signature signature;
-    std::size_t bytes = 0;
-    Item items[kMost];
-  };
-  static constexpr std::size_t kLists = 2;
-
-  static bool list_repeatable(const Call& call) noexcept {
-    return call.collective == Collective::kAllReduce && call.n <= ListEntry::kMost && call.plain() &&
-           call.in != nullptr && call.out != nullptr && call.op != DIST_REDUCE_USER &&
-           call.element_bytes == 0 && call.salt == 0;
-  }
-  static std::size_t list_place(const Call& call) noexcept {
-    const uint64_t kind = static_cast<uint64_t>(call.n) << 4 ^ static_cast<uint64_t>(call.op);
-    return kind * 0x9E3779B97F4A7C15u >> (64 - std::countr_zero(kLists));
-  }
-
-  bool recall_list(Call& call, const char* tag, Signature& signature) const noexcept {
-    if (!list_repeatable(call)) return false;
-    const ListEntry& entry = lists_[list_place(call)];
+  template <class In>
+  static bool recall_from(const In& table, Call& call, const char* tag, Place where,
+                          Signature& signature) noexcept {
+    constexpr bool kOther = In::kKind == Kind::kOther;
+    const Used used = kOther ? used_by(call, where.me) : Used{call.in, call.out};
+    if (!cached<In>(call, used)) return false;
+    const auto& entry = table.entries[place<In>(call, used)];
+    const Item* const items = entry.items;
     const Signature& known = entry.signature;
     if (known.collective != call.collective || known.op != call.op || !added_in(known, call.numerics) ||
-        known.tensors != static_cast<int64_t>(call.n) || !tagged(known, tag)) {
+        (!kOther && known.tensors != static_cast<int64_t>(call.n)) || !tagged(known, tag)) {
       return false;
     }
-    bool in_place = true;
-    for (std::size_t t = 0; t < call.n; ++t) {
-      if (!entry.items[t].is_of(call.in[t], call.out[t])) return false;
-      in_place = in_place && call.in[t].data == call.out[t].data;
+    Restored restored{&known, entry.bytes, true, signature.digest == known.digest};
+    if constexpr (kOther) {
+      if (known.root != call.root || known.kind != call.kind || entry.axis != call.axis ||
+          entry.where != where || !items[0].is_side(used.in) || !items[1].is_side(used.out)) {
+        return false;
+      }
+      const bool both = used.in != nullptr && used.out != nullptr;
+      restored.in_place = both && used.in->data == used.out->data && call.traits().whole();
+      if (restored.in_place
+              ? items[0].bytes != items[1].bytes
+              : both && overlap(used.in->data, items[0].bytes, used.out->data, items[1].bytes)) {
+        return false;
+      }
+      // Sizes along the axis are not part of a digest.
+      restored.there = restored.there && signature.elements == known.elements &&
+                       signature.ndim == known.ndim &&
+                       std::equal(known.shape, known.shape + Signature::kDims, signature.shape);
+      call.in = used.in;
+      call.out = used.out;
+    } else {
+      for (std::size_t t = 0; t < (In::kItems > 1 ? call.n : 1); ++t) {
+        if (!items[t].is_of(call.in[t], call.out[t])) return false;
+        restored.in_place = restored.in_place && call.in[t].data == call.out[t].data;
+      }
     }
-    if (signature.digest != known.digest) signature = known;
-    call.bytes = entry.bytes;
+    return restore(call, restored, signature);
+  }
+
+  struct Restored {
+    const Signature* known;
+    std::size_t bytes;
+    bool in_place;
+    bool there;  // in a loop, the signature is usually still in place from two rounds ago
+  };
+  static bool restore(Call& call, const Restored& from, Signature& signature) noexcept {
+    if (!from.there) signature = *from.known;
+    call.bytes = from.bytes;
     call.strided = false;
-    call.in_place = in_place;
+    call.in_place = from.in_place;
     return true;
   }
 
-  void keep_list(const Call& call, const Signature& signature) noexcept {
-    if (!list_repeatable(call) || call.strided) return;
-    ListEntry& entry = lists_[list_place(call)];
+  template <class In>
+  static void keep_in(In& table, const Call& call, Place where, const Signature& signature) noexcept {
+    constexpr bool kOther = In::kKind == Kind::kOther;
+    const Used used{call.in, call.out};
+    // Without elements, the sizes do not determine whether tensors overlap.
+    if (!cached<In>(call, used) || call.strided || (kOther && call.bytes == 0)) return;
+    auto& entry = table.entries[place<In>(call, used)];
+    Item* const items = entry.items;
     entry.signature = signature;
     entry.bytes = call.bytes;
-    for (std::size_t t = 0; t < call.n; ++t) {
-      if (!entry.items[t].keep(call.in[t], call.out[t])) entry.signature.collective = Collective::kNone;
-    }
-  }
-
-  // Other collectives of one dense tensor. A member may have only an input or only an output, for example at
-  // a root.
-  struct Side {
-    int32_t ndim = -1;  // -1: absent
-    dist_dtype dtype{};
-    int64_t shape[Signature::kDims] = {};
-
-    static Side of(const dist_tensor* tensor) noexcept {
-      Side side;
-      if (tensor == nullptr) return side;
-      side.ndim = tensor->ndim;
-      side.dtype = tensor->dtype;
-      std::copy_n(tensor->shape, tensor->ndim, side.shape);
-      return side;
-    }
-    bool is_of(const dist_tensor* tensor) const noexcept {
-      if (tensor == nullptr) return ndim < 0;
-      return tensor->ndim == ndim && tensor->dtype == dtype && tensor->data != nullptr &&
-             std::equal(tensor->shape, tensor->shape + tensor->ndim, shape);
-    }
-    std::size_t bytes() const noexcept {
-      int64_t elements = ndim < 0 ? 0 : 1;
-      for (int32_t i = 0; i < ndim; ++i) elements *= shape[i];
-      return static_cast<std::size_t>(elements) * dtype_size(dtype);
-    }
-  };
-  struct OtherEntry {
-    Signature signature;
-    Side in;
-    Side out;
-    Place where{};
-    int32_t axis = 0;  // as given by the caller
-    std::size_t bytes = 0;
-    std::size_t in_bytes = 0;
-    std::size_t out_bytes = 0;
-  };
-  static constexpr std::size_t kOthers = 8;
-
-  static bool plain_view(const dist_tensor* tensor) noexcept {
-    return tensor == nullptr || (tensor->strides == nullptr && tensor->shape != nullptr && tensor->ndim > 0 &&
-                                 tensor->ndim <= Signature::kDims);
-  }
-  // Only a root sends, or receives; the tensors that other members pass there are ignored.
-  struct Used {
-    const dist_tensor* in;
-    const dist_tensor* out;
-  };
-  static Used used_by(const Call& call, int me) noexcept {
-    return {call.gives(me) ? call.in : nullptr, call.gets(me) ? call.out : nullptr};
-  }
-  static bool other_repeatable(const Call& call, const Used& used) noexcept {
-    const CollectiveTraits& traits = call.traits();
-    return call.n == 1 && !traits.pairs() && !traits.fused && call.collective != Collective::kAllReduce &&
-           call.plain() && call.op != DIST_REDUCE_USER && call.element_bytes == 0 && call.salt == 0 &&
-           call.splits == nullptr && (used.in != nullptr || used.out != nullptr) && plain_view(used.in) &&
-           plain_view(used.out);
-  }
-  static std::size_t other_place(const Call& call, const Used& used) noexcept {
-    const dist_tensor& any = used.in != nullptr ? *used.in : *used.out;
-    const uint64_t kind = static_cast<uint64_t>(any.shape[0]) << 8 ^
-                          static_cast<uint64_t>(call.collective) << 4 ^ static_cast<uint64_t>(call.op);
-    return kind * 0x9E3779B97F4A7C15u >> (64 - std::countr_zero(kOthers));
-  }
-
-  bool recall_other(Call& call, const char* tag, Place where, Signature& signature) const noexcept {
-    const Used used = used_by(call, where.me);
-    if (!other_repeatable(call, used)) return false;
-    const OtherEntry& entry = others_[other_place(call, used)];
-    const Signature& known = entry.signature;
-    if (known.collective != call.collective || known.op != call.op || !added_in(known, call.numerics) ||
-        known.root != call.root || known.kind != call.kind || entry.axis != call.axis ||
-        entry.where != where || !entry.in.is_of(used.in) || !entry.out.is_of(used.out)) {
-      return false;
-    }
-    if (!tagged(known, tag)) return false;
-    const bool both = used.in != nullptr && used.out != nullptr;
-    const bool in_place = both && used.in->data == used.out->data && call.traits().whole();
-    if (in_place ? entry.in_bytes != entry.out_bytes
-                 : both && overlap(used.in->data, entry.in_bytes, used.out->data, entry.out_bytes)) {
-      return false;
-    }
-    // Sizes along the axis are not part of a digest.
-    if (signature.digest != known.digest || signature.elements != known.elements ||
-        signature.ndim != known.ndim ||
-        !std::equal(known.shape, known.shape + Signature::kDims, signature.shape)) {
-      signature = known;
-    }
-    call.in = used.in;
-    call.out = used.out;
-    call.bytes = entry.bytes;
-    call.strided = false;
-    call.in_place = in_place;
-    return true;
-  }
-
-  void keep_other(const Call& call, Place where, const Signature& signature) noexcept {
-    // Without elements, the sizes do not determine whether tensors overlap.
-    const Used used{call.in, call.out};
-    if (!other_repeatable(call, used) || call.bytes == 0) return;
-    OtherEntry& entry = others_[other_place(call, used)];
-    entry.signature = signature;
-    entry.in = Side::of(call.in);
-    entry.out = Side::of(call.out);
     entry.where = where;
     entry.axis = call.axis;
-    entry.bytes = call.bytes;
-    entry.in_bytes = entry.in.bytes();
-    entry.out_bytes = entry.out.bytes();
+    if constexpr (kOther) {
+      items[0] = Item::side(used.in);
+      items[1] = Item::side(used.out);
+    } else {
+      for (std::size_t t = 0; t < call.n; ++t) {
+        if (!items[t].keep(call.in[t], call.out[t])) entry.signature.collective = Collective::kNone;
+      }
+    }
+    if constexpr (In::kKind == Kind::kOne) entry.one = OneTensor(call);
   }
 
-  Entry entries_[kTensors];
+  // Calls of one kind do not displace those of another.
+  Ones ones_;
   Signature barrier_;
-  ListEntry lists_[kLists];
-  OtherEntry others_[kOthers];
+  Lists lists_;
+  Others others_;
 };
 
 }  // namespace dist
