@@ -13,6 +13,7 @@ Builds a package from the last commit into build/packages/. NAME is one of:
 
   python   libdist, a wheel for this version of Python; libdist-grpc, a wheel for all versions; and a source archive
   conan    a package in build/packages/conan, with the libraries of the system
+  all      all of these, and SHA256SUMS
 
   --test   then also checks the package as its users would use it. For debian and python, this
            needs root: it installs the packages into new systems in build/packages/roots. For source and debian, it also
@@ -28,7 +29,7 @@ package() { # NAME [--test]
     *) name=help ;;
   esac
   case $name in
-    source | debian | python | conan) ;;
+    source | debian | python | conan | all) ;;
     *)
       package_usage
       exit 2
@@ -44,8 +45,18 @@ package() { # NAME [--test]
   # Every time stamp in a package is the commit's.
   SOURCE_DATE_EPOCH=$(git -C "${top:-.}" log -1 --format=%ct)
   export SOURCE_DATE_EPOCH
-  "package_$name"
-  [ $test = no ] || "test_$name"
+  if [ "$name" = all ]; then set -- source debian python conan; else set -- "$name"; fi
+  for name; do
+    "package_$name"
+    [ $test = no ] || "test_$name"
+  done
+  [ $# -eq 1 ] || checksums
+}
+
+checksums() {
+  (cd "$out" && find . -maxdepth 2 -type f \( -name '*.tar.*' -o -name '*.cdx.json' -o -name '*.deb' -o -name '*.whl' \) |
+    LC_ALL=C sort | xargs sha256sum >SHA256SUMS)
+  say "$out/SHA256SUMS"
 }
 
 # Python packages that are in no Debian, or only in a newer one.
