@@ -88,7 +88,6 @@ RECORDS = {
                 convert="{}._set(native, kept.token({}))",
                 doc="the program's own strategy, as functions; kind must be the default",
             ),
-            "communication": Own(doc="options of collectives and reductions; a timeout that they set replaces timeout"),
             "cross_device": Own(doc="implementation for reducing values outside runs; None = CrossDevice()"),
             "move_host_threads": Own(
                 doc="True = a thread of the program that is a replica (including the caller of Strategy.run()) may be "
@@ -114,20 +113,6 @@ RECORDS = {
                 convert="set_axes(native, {})",
                 doc='MESH: axes over the logical devices of a replica and their sizes, such as {"rows": 2, "columns": '
                 "4}; the last axis varies fastest",
-            ),
-            "transport": Own(
-                doc="MULTI_WORKER_MIRRORED: how workers in other processes are reached, if network is None"
-            ),
-            "reform": Own(doc="MULTI_WORKER_MIRRORED: when workers re-form after a loss or an arrival"),
-            "stack_size_bytes": Own(
-                doc="stack size of each library thread, 256 KiB to 1 TiB, and more for more than 64 replicas; 0 = "
-                "system default"
-            ),
-            "async_bytes": Own(doc="memory limit for queued asynchronous collectives; 0 = chosen by libdist"),
-            "recorded_events": Own(
-                doc="events per replica that are kept for Strategy.write_trace(), 1 to 2^20, rounded up to a power of "
-                "two; 0 = default (1024). Each reserves 128 bytes of address space, which use memory once they are "
-                "written"
             ),
         },
         keeps="Kept",
@@ -183,8 +168,6 @@ RECORDS = {
         "Replica.reduce_apply()",
         {
             "kind": Own(absent="reduce_apply() calls `fn` if it has one"),
-            "learning_rate": Own(doc="step size of gradient descent"),
-            "momentum": Own(doc="momentum of gradient descent; 0 = no momentum and no states"),
             "states": Own(absent="an argument of reduce_apply(), because it depends on the number of parameters"),
             "fn": Own(doc="update function, called for each Block of a tensor; None = gradient descent"),
         },
@@ -257,9 +240,6 @@ RECORDS = {
         {
             "priority": Own(doc=PRIORITY),
             "completions": HIDDEN,
-            "length": Own(
-                doc="length that selects the bucket, from 0 to the last number in buckets of Strategy.batcher()"
-            ),
             "bytes": Own(name="size", doc="size in bytes that counts towards max_bytes of Strategy.batcher()"),
         },
     ),
@@ -284,10 +264,6 @@ RECORDS = {
     "dist_dataset_options": Row(
         "datasets",
         {
-            "replication_mode": Own(
-                doc="whether a function makes one dataset per worker or one per replica; PER_REPLICA is possible only "
-                "for datasets from a function, on mirrored strategies"
-            ),
         },
         doc="Options of datasets: how batches are made of a source's elements, and divided among the replicas of all "
         "workers.",
@@ -359,10 +335,6 @@ RECORDS = {
                 convert="set_jobs(native, {}, kept)",
                 doc='number of tasks of each job; None = one job, "worker", with all tasks',
             ),
-            "host_list": Own(doc='such as "n[01-03,7],m1"; None = SLURM_STEP_NODELIST'),
-            "tasks_per_node": Own(doc='such as "2(x3),1", in the order of host_list; None = SLURM_STEP_TASKS_PER_NODE'),
-            "gpus_per_host": Own(doc="GPUs of every host; 0 = none; GPUs are then not distributed"),
-            "gpus_per_task": Own(doc="GPUs of every task; 0 = as many as every task of a host can have"),
         },
         base="dataclass",
         keeps="Kept",
@@ -371,14 +343,8 @@ RECORDS = {
     "dist_kubernetes_options": Row(
         "",
         {
-            "index": Own(
-                doc="index of this pod; None = JOB_COMPLETION_INDEX, or the number at the end of the host name"
-            ),
-            "num_workers": Own(doc="number of workers; 0 = WORLD_SIZE"),
             "first_index": Own(doc="index of the first pod, as in a StatefulSet's .spec.ordinals.start"),
-            "host_name": Own(doc='host name of this pod, such as "trainer-2"; None = HOSTNAME'),
             "name_space": Own(name="namespace"),
-            "domain": Own(doc='cluster domain, such as "cluster.local"; requires a namespace; None = omitted'),
         },
         base="dataclass",
         doc="The pods of a Kubernetes job. Values that are None or 0 are read from the environment.",
@@ -587,7 +553,7 @@ class Argument:
         if kind == "duration":
             if "DIST_NO_TIMEOUT" in option.comment:
                 return "Timeout", "None", set_it + "nanoseconds({})"
-            if re.search(r"0 = (default \((none|no limit)\)|never)", option.comment):
+            if re.search(r"0 = (default \(no limit\)|no limit|never)", option.comment):
                 return "Limit", "None", set_it + "limit({})"
             return "Delay", "None", set_it + "delay({})"
         if kind == "handle" and option.type in HANDLES:

@@ -13,9 +13,9 @@ import (
 
 // Options configures [New]. The zero value selects the defaults.
 type Options struct {
-	Kind     Kind    // 0 = Mirrored
-	Replicas int     // 0 = number of CPUs available to the process (affinity, cgroup quota)
-	Threads  Threads // 0 = CallerThread
+	Kind     Kind    // kind of strategy; 0 = Mirrored
+	Replicas int     // number of replicas; 0 = number of CPUs available to the process (affinity, cgroup quota)
+	Threads  Threads // threads that run the replicas; 0 = CallerThread
 	// Order of additions in sums, for collectives without WithNumerics and for sums outside runs: Reduce and
 	// similar methods, and variables; 0 = Ordered.
 	Numerics Numerics
@@ -23,12 +23,13 @@ type Options struct {
 	// Memory limit for queued asynchronous collectives; 0 = default (64 MiB, or 2 MiB per replica if that is
 	// more).
 	AsyncBytes      int64
-	Devices         []string              // device names in replica order, "CPU:1" or longer; nil = CPU:0, CPU:1, ...
-	ParameterDevice string                // CentralStorage: device that holds the variables; "" = CPU:0
-	Communication   *CommunicationOptions // if it sets a timeout, that replaces Timeout
-	CrossDevice     *CrossDevice          // implementation for reducing values outside runs; nil = default
-	Functions       *StrategyFunctions    // the program's own strategy; Kind must be 0
-	Placement       Placement             // 0 = Free
+	Devices         []string // device names in replica order, "CPU:1" or longer; nil = CPU:0, CPU:1, ...
+	ParameterDevice string   // CentralStorage: device that holds the variables; "" = CPU:0
+	// Options of collectives and reductions; a timeout that they set replaces Timeout.
+	Communication *CommunicationOptions
+	CrossDevice   *CrossDevice       // implementation for reducing values outside runs; nil = default
+	Functions     *StrategyFunctions // the program's own strategy; Kind must be 0
+	Placement     Placement          // 0 = Free
 	// CPUs, by the system's numbers, on which libdist's threads may run. Placement chooses among them, and
 	// Replicas: 0 counts them. Goroutines are not affected. nil = affinity mask of the calling goroutine's
 	// thread.
@@ -389,9 +390,9 @@ func (o *ItemOptions) submit(ctx context.Context, u *uses, native, token, queue 
 
 // VariableOptions configures [Strategy.NewVariable]. The zero value selects the defaults.
 type VariableOptions struct {
-	Aggregation     Aggregation     // 0 = AggregationNone
-	Name            string          // "" = "Variable"
-	Synchronization Synchronization // 0 = SynchronizationAuto
+	Aggregation     Aggregation     // how assigned values are combined; 0 = AggregationNone
+	Name            string          // name for messages and checkpoints; "" = "Variable"
+	Synchronization Synchronization // when the copies are combined; 0 = SynchronizationAuto
 	// Initial creates the initial value, in place of an initial tensor. It is called once, on the calling
 	// goroutine, and libdist takes ownership of the value.
 	Initial func() (*Value, error)
@@ -465,7 +466,8 @@ type DatasetOptions struct {
 	// Yes = every batch has the same shape; No = the last ones may be smaller; DefaultChoice follows from
 	// DropRemainder, and is Yes for rows of tensors that are batches.
 	StaticShapes Choice
-	// 0 = PerWorker; PerReplica is possible only for datasets from a function, on mirrored strategies.
+	// One dataset per worker or per replica; 0 = PerWorker; PerReplica is possible only for datasets from a
+	// function, on mirrored strategies.
 	ReplicationMode InputMode
 	// Sizes in examples of consecutive pieces, repeated cyclically: the source's examples are split into
 	// these pieces whatever batches they came in, and replica r gets piece k*R + r in step k; nil = batches
@@ -541,7 +543,7 @@ func (o *SplitOptions) native(u *uses) cdist.Dist_split_options {
 
 // DevicesOptions configures [Replica.RunOnDevices].
 type DevicesOptions struct {
-	Timeout time.Duration // time limit of the whole run on devices; 0 = default (none)
+	Timeout time.Duration // time limit of the whole run on devices; 0 = no limit
 	// How to join the devices' results: no partition, one for all leaves, or one for each leaf in the order
 	// of the nest (dictionaries by key). A leaf without a partition follows the rules of
 	// Replica.RunOnDevices. The shape of a partition is ignored.
@@ -596,13 +598,13 @@ func (o *ResolverOptions) native(u *uses) cdist.Dist_cluster_resolver_options {
 // comment names.
 type SlurmOptions struct {
 	Rank            *int       // rank of this process in the step; nil = SLURM_PROCID
-	NumTasks        int        // tasks of the step; 0 = SLURM_STEP_NUM_TASKS, if no jobs are given
-	HostList        *string    // "n[01-03,7],m1"; nil = SLURM_STEP_NODELIST
-	TasksPerNode    *string    // "2(x3),1", in the order of HostList; nil = SLURM_STEP_TASKS_PER_NODE
-	TasksOnEachHost int        // tasks of every host; 0 = as in TasksPerNode
+	NumTasks        int        // number of tasks of the step; 0 = SLURM_STEP_NUM_TASKS, if no jobs are given
+	HostList        *string    // hosts, such as "n[01-03,7],m1"; nil = SLURM_STEP_NODELIST
+	TasksPerNode    *string    // such as "2(x3),1", by HostList; nil = SLURM_STEP_TASKS_PER_NODE
+	TasksOnEachHost int        // number of tasks of every host; 0 = as in TasksPerNode
 	PortBase        int        // port of the first task of a host; 0 = default (8888)
-	GPUsPerHost     int        // 0 = none; GPUs are then not distributed
-	GPUsPerTask     int        // 0 = as many as every task of a host can have
+	GPUsPerHost     int        // GPUs of every host; 0 = none, and GPUs are not distributed
+	GPUsPerTask     int        // GPUs of every task; 0 = as many as every task of a host can have
 	Jobs            []SlurmJob // nil = one job, "worker", with all tasks
 }
 
@@ -631,13 +633,13 @@ func (o *SlurmOptions) native(u *uses) cdist.Dist_slurm_options {
 // environment variable that its comment names.
 type KubernetesOptions struct {
 	Index      *int    // index of this pod; nil = JOB_COMPLETION_INDEX, or the number at the end of the host name
-	NumWorkers int     // 0 = WORLD_SIZE
+	NumWorkers int     // number of workers; 0 = WORLD_SIZE
 	FirstIndex int     // index of the first pod: a StatefulSet's .spec.ordinals.start
 	Port       int     // port of every worker; 0 = default (8888)
-	HostName   *string // host name of this pod, "trainer-2"; nil = HOSTNAME
+	HostName   *string // host name of this pod, such as "trainer-2"; nil = HOSTNAME
 	Service    *string // headless service; nil = addresses use only the host name
 	Namespace  *string // namespace of the service; requires Service; nil = POD_NAMESPACE, if set
-	Domain     *string // cluster domain, "cluster.local"; requires a namespace; nil = omitted
+	Domain     *string // cluster domain, such as "cluster.local"; requires a namespace; nil = omitted
 }
 
 // native returns the options for C, which the caller must delete; nil for nil.

@@ -151,13 +151,13 @@ DIST_API DIST_NODISCARD dist_status dist_batcher_create(dist_strategy *strategy,
 typedef struct dist_item_options {
   uint32_t struct_size;
   int32_t priority;              /* like dist_submit_options.priority */
-  int64_t timeout_ns;            /* time until completion, from now, in nanoseconds; 0 = default (no limit) */
+  int64_t timeout_ns;            /* time limit from now to completion; 0 = no limit */
   dist_cancel *cancel;           /* cancels the item; may be NULL */
   dist_completions *completions; /* where the item arrives with results, or completed; may be NULL */
   /* called when the item has completed; may be NULL; not together with completions */
   dist_done_fn done;
-  int64_t length; /* selects the bucket; 0 .. the last bucket */
-  size_t bytes;   /* size that counts towards max_bytes */
+  int64_t length; /* length that selects the bucket, from 0 to the last of dist_batcher_options.buckets */
+  size_t bytes;   /* size in bytes that counts towards dist_batcher_options.max_bytes */
 } dist_item_options;
 #define DIST_ITEM_OPTIONS_INIT \
   { sizeof(dist_item_options), 0, 0, 0, 0, 0, 0, 0 }

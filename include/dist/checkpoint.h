@@ -46,7 +46,7 @@ typedef struct dist_checkpoint_options {
   /* saving: 1 = `path` becomes an index, and each worker of the strategy writes its part of the variables to a
    * shard; 0 = one file, written by worker 0 */
   int32_t sharded;
-  const char *const *names; /* names of the n variables in the file; NULL = their own names */
+  const char *const *names; /* names of the variables in the file; NULL = their own names */
   /* saving: position to store; loading: receives the stored position; may be NULL */
   dist_position *position;
   /* saving: keys of your own texts; not used for loading, see dist_checkpoint_metadata() */

@@ -95,15 +95,15 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_tf_config(
 /** A Slurm step. A field that is not set is read from the environment variable that its comment names. */
 typedef struct dist_slurm_options {
   uint32_t struct_size;
-  int32_t has_rank;           /* 1 = rank is set */
-  int32_t rank;               /* rank of this process in the step. SLURM_PROCID */
-  int32_t num_tasks;          /* tasks of the step; 0 = SLURM_STEP_NUM_TASKS, if no jobs are given */
-  const char *host_list;      /* "n[01-03,7],m1"; NULL = SLURM_STEP_NODELIST */
-  const char *tasks_per_node; /* "2(x3),1", in the order of host_list; NULL = SLURM_STEP_TASKS_PER_NODE */
-  int32_t tasks_on_each_host; /* tasks of every host; 0 = as in tasks_per_node */
+  int32_t has_rank;      /* 1 = rank is set */
+  int32_t rank;          /* rank of this process in the step; not set = SLURM_PROCID */
+  int32_t num_tasks;     /* number of tasks of the step; 0 = SLURM_STEP_NUM_TASKS, if no jobs are given */
+  const char *host_list; /* hosts, such as "n[01-03,7],m1"; NULL = SLURM_STEP_NODELIST */
+  const char *tasks_per_node; /* such as "2(x3),1", by host_list; NULL = SLURM_STEP_TASKS_PER_NODE */
+  int32_t tasks_on_each_host; /* number of tasks of every host; 0 = as in tasks_per_node */
   int32_t port_base;          /* port of the first task of a host; 0 = default (8888) */
-  int32_t gpus_per_host;      /* 0 = none; GPUs are then not distributed */
-  int32_t gpus_per_task;      /* 0 = as many as every task of a host can have */
+  int32_t gpus_per_host;      /* GPUs of every host; 0 = none, and GPUs are not distributed */
+  int32_t gpus_per_task;      /* GPUs of every task; 0 = as many as every task of a host can have */
   /* only name and num_tasks of each job are used; NULL = one job, "worker", with all tasks */
   const dist_cluster_job *jobs;
   size_t num_jobs; /* number of jobs */
@@ -183,15 +183,15 @@ DIST_API DIST_NODISCARD dist_status dist_slurm_expand_tasks_per_node(const char 
 typedef struct dist_kubernetes_options {
   uint32_t struct_size;
   int32_t has_index; /* 1 = index is set */
-  /* index of this pod. JOB_COMPLETION_INDEX, or the number at the end of the host name */
+  /* index of this pod; not set = JOB_COMPLETION_INDEX, or the number at the end of the host name */
   int32_t index;
-  int32_t num_workers;    /* 0 = WORLD_SIZE */
+  int32_t num_workers;    /* number of workers; 0 = WORLD_SIZE */
   int32_t first_index;    /* index of the first pod: a StatefulSet's .spec.ordinals.start */
   int32_t port;           /* port of every worker; 0 = default (8888) */
-  const char *host_name;  /* host name of this pod, "trainer-2"; NULL = HOSTNAME */
+  const char *host_name;  /* host name of this pod, such as "trainer-2"; NULL = HOSTNAME */
   const char *service;    /* headless service; NULL = addresses use only the host name */
-  const char *name_space; /* namespace of the service; requires service; NULL = POD_NAMESPACE, if set */
-  const char *domain;     /* cluster domain, "cluster.local"; requires a namespace; NULL = omitted */
+  const char *name_space; /* namespace of the service; requires `service`; NULL = POD_NAMESPACE, if set */
+  const char *domain;     /* cluster domain, such as "cluster.local"; requires a namespace; NULL = omitted */
 } dist_kubernetes_options;
 #define DIST_KUBERNETES_OPTIONS_INIT \
   { sizeof(dist_kubernetes_options), 0, 0, 0, 0, 0, 0, 0, 0, 0 }

@@ -33,14 +33,14 @@ extern "C" {
 /** Options of a collective. NULL selects the default for each field. */
 typedef struct dist_collective_options {
   uint32_t struct_size;
-  dist_numerics numerics; /* 0 = DIST_NUMERICS_DEFAULT */
+  dist_numerics numerics; /* order of additions in a sum; 0 = DIST_NUMERICS_DEFAULT (the strategy's) */
   const char *tag;        /* name for reports, equal on all members; may be NULL */
   int64_t timeout_ns;     /* longest wait for a peer in ns; 0 = the strategy's; DIST_NO_TIMEOUT = no limit */
   /* participating group; NULL = all replicas. Below, R is its size, and r, p and root are ranks in it */
   const dist_group *group;
   const double *weights; /* MEAN: one weight (>= 0) per contribution; set on all members or on none */
-  /* tensors that this replica adds to each sum; 0 on all members = 1. A sum has at most 1,024 contributions, or 16 for
-     each replica if that is more */
+  /* number of tensors that this replica adds to each sum; 0 on all members = 1. A sum has at most 1,024
+     contributions, or 16 for each replica if that is more */
   size_t contributions;
   dist_reduce_fn reduce_fn; /* operator of DIST_REDUCE_USER; the same on all members */
   void *reduce_user_data;   /* passed to reduce_fn */
@@ -435,8 +435,8 @@ DIST_API DIST_NODISCARD dist_status dist_communication_options_merge(const dist_
 typedef struct dist_apply_options {
   uint32_t struct_size;
   dist_apply_kind kind; /* 0 = DIST_APPLY_SGD */
-  double learning_rate; /* SGD */
-  double momentum;      /* SGD; 0 = no momentum and no states */
+  double learning_rate; /* SGD: step size */
+  double momentum;      /* SGD: momentum; 0 = no momentum and no states */
   /* > 0 = gradients are scaled down if their global norm exceeds it; 0 = no clipping */
   double clip_norm;
   /* num_states lists of n tensors, shaped like the parameters; SGD with momentum needs one list */

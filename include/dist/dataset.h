@@ -64,7 +64,8 @@ typedef struct dist_dataset_options {
   /* 1 = every batch has the same shape; -1 = the last ones may be smaller; 0 = follows from drop_remainder, or is
    * 1 for rows of tensors that are batches */
   int32_t static_shapes;
-  /* 0 = DIST_INPUT_PER_WORKER; PER_REPLICA is possible only for datasets from a function, on mirrored strategies */
+  /* one dataset per worker or per replica; 0 = DIST_INPUT_PER_WORKER; PER_REPLICA is possible only for datasets from a
+   * function, on mirrored strategies */
   dist_input_mode replication_mode;
   /* sizes in examples of consecutive pieces, repeated cyclically: the source's examples are split into these
    * pieces whatever batches they came in, and replica r gets piece k*R + r in step k; NULL = batches are split

@@ -135,7 +135,7 @@ DIST_API DIST_NODISCARD dist_status dist_value_shard(const dist_value *value, in
 typedef struct dist_devices_options {
   uint32_t struct_size;
   int32_t reserved;   /* must be 0 */
-  int64_t timeout_ns; /* time limit of the whole run on devices; 0 = default (none) */
+  int64_t timeout_ns; /* time limit of the whole run on devices; 0 = no limit */
   /* how to join the devices' results: no partition, one for all leaves, or one for each leaf in the order of the nest
      (dictionaries: by key). The shape of a partition is ignored. A leaf without a partition (or with NULL) follows the
      rules of dist_run_on_devices(): tensors of equal sizes count as tiles if the first split argument has as many

@@ -189,7 +189,7 @@ typedef void (*dist_done_fn)(dist_request *request, void *user_data);
 typedef struct dist_submit_options {
   uint32_t struct_size;
   int32_t priority;              /* DIST_PRIORITY_MIN .. DIST_PRIORITY_MAX; higher priorities run first */
-  int64_t timeout_ns;            /* time limit from now to completion; 0 = default (none) */
+  int64_t timeout_ns;            /* time limit from now to completion; 0 = no limit */
   dist_cancel *cancel;           /* cancels the request; may be NULL */
   dist_completions *completions; /* queue that receives the completed request; may be NULL */
   dist_done_fn done;             /* called on completion; may be NULL; not together with completions */

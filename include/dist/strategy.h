@@ -95,13 +95,13 @@ typedef struct dist_host_options {
      time, as in other strategies; 0 = only features with an option of their own may start threads */
   int32_t helper_threads;
   dist_allocator allocator; /* all zero = malloc() and free() */
-  dist_log_fn log;          /* NULL = no log lines */
+  dist_log_fn log;          /* receives log lines; NULL = none */
   void *log_user_data;
   dist_clock_fn clock; /* for deadlines; NULL = the system's steady clock */
   void *clock_user_data;
   const dist_executor *executor; /* the host's threads for loops; copied. NULL = oneTBB */
-  /* events that the flight recorder (inspect.h) keeps per replica, 1 to 2^20, rounded up to a power of two; 0 = default
-     (1024). Each reserves 128 bytes of address space, which use memory once they are written */
+  /* events per replica that are kept for dist_strategy_write_trace(), 1 to 2^20, rounded up to a power of two; 0 =
+     default (1024). Each reserves 128 bytes of address space, which use memory once they are written */
   int32_t recorded_events;
   /* 1 = the host destroys objects after the strategy, for example in a garbage collector: dist_strategy_destroy() logs
      no warning about them */
@@ -133,13 +133,13 @@ DIST_API void dist_mesh_options_init(dist_mesh_options *options, uint32_t struct
 /** The cluster of a strategy, and its communication with other workers: workers.h. */
 typedef struct dist_worker_options {
   uint32_t struct_size;
-  dist_transport transport; /* MULTI_WORKER_MIRRORED, if network is NULL; 0 = DIST_TRANSPORT_AUTO */
+  /* MULTI_WORKER_MIRRORED: transport between workers that are processes; 0 = DIST_TRANSPORT_AUTO */
+  dist_transport transport;
   /* description of the cluster, returned by dist_strategy_cluster_resolver(); retained. MULTI_WORKER_MIRRORED: gives
      this worker's place in the cluster. PARAMETER_SERVER: gives the servers; NULL = TF_CONFIG. Strategies of other
      kinds stay within one process */
   dist_cluster_resolver *cluster_resolver;
-  /* MULTI_WORKER_MIRRORED: connects workers within one process: dist_network_create(); retained. NULL = use
-     transport */
+  /* MULTI_WORKER_MIRRORED: connects workers within one process; retained. NULL = use `transport` */
   dist_network *network;
   /* MULTI_WORKER_MIRRORED: number of replicas of each worker; NULL = the same number as this worker */
   const int32_t *replicas_of_workers;
@@ -148,7 +148,7 @@ typedef struct dist_worker_options {
      default (64 MiB). Larger tensors are sent in pieces, with the same bits. The smallest value of all workers
      applies */
   size_t staging_bytes;
-  dist_reform reform; /* MULTI_WORKER_MIRRORED; 0 = DIST_REFORM_EXPLICIT */
+  dist_reform reform; /* MULTI_WORKER_MIRRORED: when the workers re-form; 0 = DIST_REFORM_EXPLICIT */
   int32_t reserved;   /* must be 0 */
 } dist_worker_options;
 #define DIST_WORKER_OPTIONS_INIT \
@@ -163,24 +163,27 @@ DIST_API void dist_worker_options_init(dist_worker_options *options, uint32_t st
  */
 typedef struct dist_strategy_options {
   uint32_t struct_size;
-  dist_strategy_kind kind; /* 0 = DIST_STRATEGY_MIRRORED */
-  int32_t num_replicas;    /* 0 = number of CPUs available to the process (affinity, cgroup quota) */
-  dist_threads threads;    /* 0 = DIST_THREADS_CALLER */
+  dist_strategy_kind kind; /* kind of strategy; 0 = DIST_STRATEGY_MIRRORED */
+  /* number of replicas; 0 = number of CPUs available to the process (affinity, cgroup quota) */
+  int32_t num_replicas;
+  dist_threads threads; /* threads that run the replicas; 0 = DIST_THREADS_CALLER */
   /* for reductions inside replicas whose own options do not set it, and for reductions outside runs: dist_reduce() and
      similar functions, assignments to variables, and functions that read variables. 0 = DIST_NUMERICS_ORDERED */
   dist_numerics numerics;
   int32_t reserved; /* must be 0 */
   /* longest wait for a peer in one collective; 0 = default (600 s), DIST_NO_TIMEOUT = no limit */
   int64_t timeout_ns;
-  size_t async_bytes; /* memory limit for queued asynchronous collectives; 0 = default, see work.h */
+  /* memory limit for queued asynchronous collectives; 0 = default (64 MiB, or 2 MiB per replica if that is more) */
+  size_t async_bytes;
   /* device names in replica order, "CPU:1" or longer; NULL = CPU:0, CPU:1, ... */
   const char *const *devices;
   /* length of devices: the number of replicas; 0 = same as devices = NULL */
   size_t num_devices;
-  /* central storage: device that holds the variables; NULL = CPU:0 */
+  /* CENTRAL_STORAGE: device that holds the variables; NULL = CPU:0 */
   const char *parameter_device;
-  const struct dist_communication_options *communication; /* if it sets a timeout, that replaces timeout_ns */
-  /* implementation for reducing values outside runs (tf.h); retained; NULL = DEFAULT */
+  /* options of collectives and reductions; a timeout that they set replaces timeout_ns */
+  const struct dist_communication_options *communication;
+  /* implementation for reducing values outside runs; retained; NULL = DIST_CROSS_DEVICE_DEFAULT */
   dist_cross_device *cross_device;
   const struct dist_strategy_functions
       *functions;              /* the host's own strategy; copied; kind must be the default */

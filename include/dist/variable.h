@@ -42,9 +42,9 @@ typedef dist_status (*dist_initial_fn)(dist_strategy *strategy, dist_value **out
 /** Options of dist_variable_create() and dist_replica_variable(). */
 typedef struct dist_variable_options {
   uint32_t struct_size;
-  dist_aggregation aggregation;         /* 0 = DIST_AGGREGATION_NONE */
-  const char *name;                     /* NULL = "Variable" */
-  dist_synchronization synchronization; /* 0 = DIST_SYNCHRONIZATION_AUTO */
+  dist_aggregation aggregation;         /* how assigned values are combined; 0 = DIST_AGGREGATION_NONE */
+  const char *name;                     /* name for messages and checkpoints; NULL = "Variable" */
+  dist_synchronization synchronization; /* when the copies are combined; 0 = DIST_SYNCHRONIZATION_AUTO */
   int32_t reserved;                     /* must be 0 */
   dist_initial_fn initial_fn;           /* replaces the initial tensor; called once, on the calling thread */
   void *initial_user_data;

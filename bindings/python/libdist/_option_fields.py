@@ -50,9 +50,9 @@ if TYPE_CHECKING:
 class StrategyOptions(TypedDict, total=False):
     """Options of Strategy().
 
-    kind: the kind of a strategy, which determines where values and variables are placed.
+    kind: kind of strategy.
 
-    threads: the threads that run the replicas.
+    threads: threads that run the replicas.
 
     numerics: for reductions inside replicas whose own options do not set it, and for reductions outside runs:
     Strategy.reduce() and similar functions, assignments to variables, and functions that read variables.
@@ -60,11 +60,12 @@ class StrategyOptions(TypedDict, total=False):
     timeout: longest wait for a peer in one collective, in seconds; None = default (600 s), a negative number = no
     limit.
 
-    async_bytes: memory limit for queued asynchronous collectives; 0 = chosen by libdist.
+    async_bytes: memory limit for queued asynchronous collectives; 0 = default (64 MiB, or 2 MiB per replica if
+    that is more).
 
     devices: device names in replica order, "CPU:1" or longer; None = CPU:0, CPU:1, ...
 
-    parameter_device: central storage: device that holds the variables; None = CPU:0.
+    parameter_device: CENTRAL_STORAGE: device that holds the variables; None = CPU:0.
 
     communication: options of collectives and reductions; a timeout that they set replaces timeout.
 
@@ -81,7 +82,7 @@ class StrategyOptions(TypedDict, total=False):
     first thread. None = mask of the calling thread.
 
     stack_size_bytes: stack size of each library thread, 256 KiB to 1 TiB, and more for more than 64 replicas; 0 =
-    system default.
+    system default. Strategy.enter() states how much of it collectives need.
 
     budget: limit on threads shared with other strategies, for runs and requests. None = no limit.
 
@@ -111,13 +112,13 @@ class StrategyOptions(TypedDict, total=False):
     axes: MESH: axes over the logical devices of a replica and their sizes, such as {"rows": 2, "columns": 4}; the
     last axis varies fastest.
 
-    transport: MULTI_WORKER_MIRRORED: how workers in other processes are reached, if network is None.
+    transport: MULTI_WORKER_MIRRORED: transport between workers that are processes.
 
     cluster_resolver: description of the cluster, returned by Strategy.cluster_resolver. MULTI_WORKER_MIRRORED:
     gives this worker's place in the cluster. PARAMETER_SERVER: gives the servers; None = TF_CONFIG. Strategies of
     other kinds stay within one process.
 
-    network: MULTI_WORKER_MIRRORED: connects workers within one process: Network(). None = use transport.
+    network: MULTI_WORKER_MIRRORED: connects workers within one process. None = use `transport`.
 
     replicas_of_workers: MULTI_WORKER_MIRRORED: number of replicas of each worker; None = the same number as this
     worker.
@@ -126,7 +127,7 @@ class StrategyOptions(TypedDict, total=False):
     at one time; 0 = default (64 MiB). Larger tensors are sent in pieces, with the same bits. The smallest value
     of all workers applies.
 
-    reform: MULTI_WORKER_MIRRORED: when workers re-form after a loss or an arrival.
+    reform: MULTI_WORKER_MIRRORED: when the workers re-form.
 
     max_workers: maximum number of threads of the executor that help with one loop; None = one less than the
     number of CPUs available to the process.
@@ -274,8 +275,8 @@ class Options(TypedDict, total=False):
     weights: MEAN: one weight (>= 0) per contribution, or a number if there is only one; set on all members or on
     none.
 
-    contributions: tensors that this replica adds to each sum; 0 on all members = 1. A sum has at most 1,024
-    contributions, or 16 for each replica if that is more.
+    contributions: number of tensors that this replica adds to each sum; 0 on all members = 1. A sum has at most
+    1,024 contributions, or 16 for each replica if that is more.
 
     splits: all_to_all(): R sizes of the parts of x along the axis; None = equal.
 
@@ -380,9 +381,9 @@ class CommunicationOptions:
 class ApplyOptions(Options, total=False):
     """Options of Replica.reduce_apply().
 
-    learning_rate: step size of gradient descent.
+    learning_rate: SGD: step size.
 
-    momentum: momentum of gradient descent; 0 = no momentum and no states.
+    momentum: SGD: momentum; 0 = no momentum and no states.
 
     clip_norm: > 0 = gradients are scaled down if their global norm exceeds it; 0 = no clipping.
 
@@ -613,11 +614,11 @@ class ItemOptions(TypedDict, total=False):
 
     priority: PRIORITY_MIN to PRIORITY_MAX; higher priorities run first. Runs have priority 0.
 
-    timeout: time until completion, from now, in seconds; None = no limit.
+    timeout: time limit from now to completion, in seconds; None = no limit.
 
     cancel: cancels the item.
 
-    length: length that selects the bucket, from 0 to the last number in buckets of Strategy.batcher().
+    length: length that selects the bucket, from 0 to the last of buckets of Strategy.batcher().
 
     size: size in bytes that counts towards max_bytes of Strategy.batcher().
     """
@@ -647,11 +648,9 @@ def item_options(
 class VariableOptions(TypedDict, total=False):
     """Options of Strategy.variable() and Replica.variable().
 
-    aggregation: the aggregation of the R values that replicas assign to a variable (TensorFlow:
-    VariableAggregation).
+    aggregation: how assigned values are combined.
 
-    synchronization: the time at which the copies of a variable are combined (TensorFlow:
-    VariableSynchronization).
+    synchronization: when the copies are combined.
     """
 
     aggregation: Aggregation
@@ -742,7 +741,7 @@ class DatasetOptions(TypedDict, total=False):
     static_shapes: 1 = every batch has the same shape; -1 = the last ones may be smaller; 0 = follows from
     drop_remainder, or is 1 for rows of tensors that are batches.
 
-    replication_mode: whether a function makes one dataset per worker or one per replica; PER_REPLICA is possible
+    replication_mode: one dataset per worker or per replica; 0 = InputMode.PER_WORKER; PER_REPLICA is possible
     only for datasets from a function, on mirrored strategies.
 
     batch_sizes: sizes in examples of consecutive pieces, repeated cyclically: the source's examples are split
@@ -998,17 +997,17 @@ class SlurmOptions:
 
     rank: rank of this process in the step; None = SLURM_PROCID.
 
-    num_tasks: tasks of the step; 0 = SLURM_STEP_NUM_TASKS, if no jobs are given.
+    num_tasks: number of tasks of the step; 0 = SLURM_STEP_NUM_TASKS, if no jobs are given.
 
-    host_list: such as "n[01-03,7],m1"; None = SLURM_STEP_NODELIST.
+    host_list: hosts, such as "n[01-03,7],m1"; None = SLURM_STEP_NODELIST.
 
-    tasks_per_node: such as "2(x3),1", in the order of host_list; None = SLURM_STEP_TASKS_PER_NODE.
+    tasks_per_node: such as "2(x3),1", by host_list; None = SLURM_STEP_TASKS_PER_NODE.
 
-    tasks_on_each_host: tasks of every host; 0 = as in tasks_per_node.
+    tasks_on_each_host: number of tasks of every host; 0 = as in tasks_per_node.
 
     port_base: port of the first task of a host; 0 = default (8888).
 
-    gpus_per_host: GPUs of every host; 0 = none; GPUs are then not distributed.
+    gpus_per_host: GPUs of every host; 0 = none, and GPUs are not distributed.
 
     gpus_per_task: GPUs of every task; 0 = as many as every task of a host can have.
 
@@ -1055,7 +1054,7 @@ class SlurmOptions:
 class KubernetesOptions:
     """The pods of a Kubernetes job. Values that are None or 0 are read from the environment.
 
-    index: index of this pod; None = JOB_COMPLETION_INDEX, or the number at the end of the host name.
+    index: index of this pod; not set = JOB_COMPLETION_INDEX, or the number at the end of the host name.
 
     num_workers: number of workers; 0 = WORLD_SIZE.
 
@@ -1067,7 +1066,7 @@ class KubernetesOptions:
 
     service: headless service; None = addresses use only the host name.
 
-    namespace: namespace of the service; requires service; None = POD_NAMESPACE, if set.
+    namespace: namespace of the service; requires `service`; None = POD_NAMESPACE, if set.
 
     domain: cluster domain, such as "cluster.local"; requires a namespace; None = omitted.
     """

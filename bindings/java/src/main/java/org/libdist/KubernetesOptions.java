@@ -69,7 +69,7 @@ public final class KubernetesOptions {
         return copy;
     }
 
-    /** Sets the host name of this pod, "trainer-2"; null selects HOSTNAME. */
+    /** Sets the host name of this pod, such as "trainer-2"; null selects HOSTNAME. */
     public KubernetesOptions hostName(String hostName) {
         KubernetesOptions copy = copy();
         copy.hostName = Texts.orNull(hostName);
