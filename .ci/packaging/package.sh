@@ -112,11 +112,14 @@ build_debian() { # DIR
   local dir=$1/libdist-$version
   rm -rf "${1:?}"
   unpack "$dir"
-  cp "$out/libdist-$version.tar.xz" "$1/libdist_$version.orig.tar.xz"
+  # No package contains examples, parts of which have other licenses and no readable source.
+  rm -r "$dir/examples"
+  tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$1" -c "libdist-$version" |
+    xz -6 --threads=1 >"$1/libdist_$version+ds.orig.tar.xz"
   cp -r "$dir/.ci/packaging/debian" "$dir/debian"
   # Debian's own revisions, which begin with 1, are newer than this one.
   {
-    printf 'libdist (%s-0dist1) unstable; urgency=medium\n\n' "$version"
+    printf 'libdist (%s+ds-0dist1) unstable; urgency=medium\n\n' "$version"
     printf '  * Build of the developers of libdist. CHANGELOG.md lists the changes.\n\n'
     printf ' -- %s  %s\n' "$(sed -n 's/^Maintainer: //p' "$dir/debian/control")" "$(LC_ALL=C date -u -R -d "@$SOURCE_DATE_EPOCH")"
   } >"$dir/debian/changelog"

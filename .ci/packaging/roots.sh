@@ -26,7 +26,7 @@ install_into() { # ROOT PACKAGE|FILE...
   local root=$1
   shift
   cp /etc/resolv.conf "$root/etc/resolv.conf"
-  in_root "$root" apt-get -qq update
+  in_root "$root" apt-get -qq -o Acquire::http::Timeout=30 -o Acquire::Retries=3 update
   in_root "$root" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install "$@" >"$root/apt.log" 2>&1 ||
     { tail "$root/apt.log" >&2; return 1; }
 }
