@@ -10,14 +10,13 @@ Builds a package from the last commit into build/packages/. NAME is one of:
 
   source   libdist-VERSION.tar.xz with checksums and a list of its parts and dependencies (CycloneDX)
   debian   libdist1, libdist-dev, libdist-grpc, python3-libdist and dist-tools for the Debian that this machine runs
-
   python   libdist, a wheel for this version of Python; libdist-grpc, a wheel for all versions; and a source archive
-  conan    a package in build/packages/conan, with the libraries of the system
-  all      all of these, and SHA256SUMS
+  conan    a package in build/packages/conan, with the libraries of the system; this recipe has not been tried yet
+  all      source, debian and python, and SHA256SUMS
 
-  --test   then also checks the package as its users would use it. For debian and python, this
-           needs root: it installs the packages into new systems in build/packages/roots. For source and debian, it also
-           builds the package a second time and compares both
+  --test   then also checks the package as its users would use it. For debian and python, this needs root: it installs the
+           packages into new systems in build/packages/roots. For source and debian, it also builds the package a second
+           time and compares both
 END
 }
 
@@ -45,7 +44,7 @@ package() { # NAME [--test]
   # Every time stamp in a package is the commit's.
   SOURCE_DATE_EPOCH=$(git -C "${top:-.}" log -1 --format=%ct)
   export SOURCE_DATE_EPOCH
-  if [ "$name" = all ]; then set -- source debian python conan; else set -- "$name"; fi
+  if [ "$name" = all ]; then set -- source debian python; else set -- "$name"; fi
   for name; do
     "package_$name"
     [ $test = no ] || "test_$name"

@@ -31,7 +31,7 @@ install_into() { # ROOT PACKAGE|FILE...
     { tail "$root/apt.log" >&2; return 1; }
 }
 
-# The programs of a job look for processes in /proc, and exchange memory in /dev/shm.
+# Programs look for processes in /proc and for CPUs in /sys, and exchange memory in /dev/shm.
 in_root() { # ROOT COMMAND...
   local root=$1
   shift
@@ -40,6 +40,7 @@ in_root() { # ROOT COMMAND...
     shift
     mount -t proc proc "$root/proc"
     mount --rbind /dev "$root/dev"
+    mount --rbind /sys "$root/sys"
     exec chroot "$root" env -i HOME=/root LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"' - "$root" "$@"
 }
 
