@@ -37,6 +37,11 @@ final class NativeLoader {
     private static final List<String> BELOW = LIBRARIES.subList(0, LIBRARIES.indexOf(BINDING));
     /** Libraries that libdist loads from its own folder if several processes are used. They need not be there. */
     private static final List<String> MODULES = List.of("libdist-grpc.so", "libdist-gloo.so");
+    /**
+     * Lists the other libraries in the jar's folder: "binding" those that the binding needs, "modules" those that only
+     * the modules need. They find each other there. A jar whose libraries come from the system does not have it.
+     */
+    private static final String BUNDLED = "bundled.properties";
     /** What of others libdist needs, by the beginnings of their files' names. */
     private static final Map<String, String> NEEDED = Map.of(
             "libtbb.so", "oneTBB", "libhwloc.so", "hwloc", "libisal.so", "ISA-L", "libstdc++.so", "GCC's");
@@ -211,14 +216,12 @@ final class NativeLoader {
             return false;
         }
         Path temporary = null;
+        List<String> libraries = List.of();
         try {
+            libraries = withBundled(LIBRARIES, folder, "binding");
             temporary = Files.createTempDirectory("libdist-").toAbsolutePath();
-            for (String name : LIBRARIES) {
-                try (InputStream in = NativeLoader.class.getResourceAsStream("/" + folder + "/" + name)) {
-                    if (in != null) {
-                        Files.copy(in, temporary.resolve(name));
-                    }
-                }
+            for (String name : libraries) {
+                write(folder, name, temporary);
             }
             boolean first = !System.getProperties().containsKey(KEPT);
             boolean loaded = loadFolder(temporary);
@@ -232,21 +235,39 @@ final class NativeLoader {
             tried.add("the jar's " + folder + ", written to " + System.getProperty(TEMPORARY) + ": " + e);
             return false;
         } finally {
-            remove(temporary);
+            remove(temporary, libraries);
         }
     }
 
-    /** Writes the modules, which the JVM deletes at its end. They are deleted before the folder. */
+    /** Writes the modules and what they need, which the JVM deletes at its end. They are deleted before the folder. */
     private static void keepModules(String folder, Path temporary) throws IOException {
-        for (String name : MODULES) {
-            try (InputStream in = NativeLoader.class.getResourceAsStream("/" + folder + "/" + name)) {
-                if (in != null) {
-                    temporary.toFile().deleteOnExit();
-                    temporary.resolve(name).toFile().deleteOnExit();
-                    Files.copy(in, temporary.resolve(name));
-                }
+        temporary.toFile().deleteOnExit();
+        for (String name : withBundled(MODULES, folder, "modules")) {
+            temporary.resolve(name).toFile().deleteOnExit();
+            write(folder, name, temporary);
+        }
+    }
+
+    /** Writes a library if the jar has it. */
+    private static void write(String folder, String name, Path temporary) throws IOException {
+        try (InputStream in = NativeLoader.class.getResourceAsStream("/" + folder + "/" + name)) {
+            if (in != null) {
+                Files.copy(in, temporary.resolve(name));
             }
         }
+    }
+
+    /** These libraries, and those that are listed in the jar's folder for them. */
+    private static List<String> withBundled(List<String> libraries, String folder, String key) throws IOException {
+        Properties bundled = new Properties();
+        try (InputStream in = NativeLoader.class.getResourceAsStream("/" + folder + "/" + BUNDLED)) {
+            if (in != null) {
+                bundled.load(in);
+            }
+        }
+        return Stream.concat(libraries.stream(), Pattern.compile(" ").splitAsStream(bundled.getProperty(key, "")))
+                .filter(name -> !name.isEmpty())
+                .toList();
     }
 
     /** What tells this libdist from others. One that has been loaded stays in the process, and others would mix with it. */
@@ -271,21 +292,20 @@ final class NativeLoader {
             tried.add("a copy of " + library + ", in " + System.getProperty(TEMPORARY) + ": " + e);
             return false;
         } finally {
-            remove(temporary);
+            remove(temporary, List.of(BINDING));
         }
     }
 
-    private static void remove(Path folder) {
+    /** Deletes libraries, and then their folder unless it has modules. */
+    private static void remove(Path folder, List<String> libraries) {
         if (folder == null) {
             return;
         }
         try {
-            for (String name : LIBRARIES) {
+            for (String name : libraries) {
                 Files.deleteIfExists(folder.resolve(name));
             }
-            if (MODULES.stream().noneMatch(name -> Files.exists(folder.resolve(name)))) {
-                Files.deleteIfExists(folder);
-            }
+            Files.deleteIfExists(folder);
         } catch (IOException e) {
             // what is left in a temporary folder does no harm
         }
