@@ -52,6 +52,11 @@ debian  lintian              cmd:lintian      checks Debian packages
 debian  debootstrap          cmd:debootstrap  a new system in which they are tried
 debian  swig                 cmd:swig         generates the Python binding
 debian  python3-dev          pc:python3       Python binding
+java    swig                 cmd:swig         generates the Java binding
+java    default-jdk-headless cmd:javac        Java binding
+java    maven                cmd:mvn          builds the jars
+java    debootstrap          cmd:debootstrap  a new system in which the jar is tried
+java    unzip                cmd:unzip        takes the libraries out of the jar, to test this
 python  swig                 cmd:swig         generates the Python binding
 python  python3-dev          pc:python3       Python binding
 python  debootstrap          cmd:debootstrap  a new system in which the wheels are tried

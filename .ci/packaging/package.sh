@@ -10,13 +10,15 @@ Builds a package from the last commit into build/packages/. NAME is one of:
 
   source   libdist-VERSION.tar.xz with checksums and a list of its parts and dependencies (CycloneDX)
   debian   libdist1, libdist-dev, libdist-grpc, python3-libdist and dist-tools for the Debian that this machine runs
+  java     libdist-java, a jar with native libraries for this architecture; its sources and Javadoc; and a Maven repository
+           with them, build/packages/java/repository
   python   libdist, a wheel for this version of Python; libdist-grpc, a wheel for all versions; and a source archive
   conan    a package in build/packages/conan, with the libraries of the system; this recipe has not been tried yet
-  all      source, debian and python, and SHA256SUMS
+  all      source, debian, java and python, and SHA256SUMS
 
-  --test   then also checks the package as its users would use it. For debian and python, this needs root: it installs the
-           packages into new systems in build/packages/roots. For source and debian, it also builds the package a second
-           time and compares both
+  --test   then also checks the package as its users would use it. For debian, java and python, this needs root: it
+           installs the packages into new systems in build/packages/roots. For source and debian, it also builds the
+           package a second time and compares both
 END
 }
 
@@ -28,7 +30,7 @@ package() { # NAME [--test]
     *) name=help ;;
   esac
   case $name in
-    source | debian | python | conan | all) ;;
+    source | debian | java | python | conan | all) ;;
     *)
       package_usage
       exit 2
@@ -44,7 +46,7 @@ package() { # NAME [--test]
   # Every time stamp in a package is the commit's.
   SOURCE_DATE_EPOCH=$(git -C "${top:-.}" log -1 --format=%ct)
   export SOURCE_DATE_EPOCH
-  if [ "$name" = all ]; then set -- source debian python; else set -- "$name"; fi
+  if [ "$name" = all ]; then set -- source debian java python; else set -- "$name"; fi
   for name; do
     "package_$name"
     [ $test = no ] || "test_$name"
@@ -53,7 +55,7 @@ package() { # NAME [--test]
 }
 
 checksums() {
-  (cd "$out" && find . -maxdepth 2 -type f \( -name '*.tar.*' -o -name '*.cdx.json' -o -name '*.deb' -o -name '*.whl' \) |
+  (cd "$out" && find . -maxdepth 2 -type f \( -name '*.tar.*' -o -name '*.cdx.json' -o -name '*.deb' -o -name '*.jar' -o -name '*.whl' \) |
     LC_ALL=C sort | xargs sha256sum >SHA256SUMS)
   say "$out/SHA256SUMS"
 }
@@ -137,6 +139,34 @@ test_debian() {
   done
   run "$recipes/test_debian.sh" "$out/debian" "$out/roots" "${top:-.}"
 }
+
+# ---- java ------------------------------------------------------------------------------------------
+
+package_java() {
+  local sources=$out/source/bindings/java file
+  local repository=$out/java/repository/org/libdist/libdist-java/$version
+  package_source
+  provide core library nettle grpc java
+  rm -rf "$out/java"
+  mkdir -p "$repository"
+  # shellcheck disable=SC2086
+  run meson setup "$out/java/build" "$out/source" $part_of_it -Dexamples=disabled -Djava=enabled -Dgrpc=enabled -Dgloo=disabled
+  run "$sources/build_natives.sh" "$out/java/build" "$out/java/natives"
+  PATH="$out/tools/bin:$PATH" run python "$recipes/natives.py" "$out/java/natives" "$version"
+  sed -i "s|<tag>HEAD</tag>.*|<tag>$(git -C "${top:-.}" rev-parse HEAD)</tag>|" "$sources/pom.xml"
+  run mvn -q -B -f "$sources" package -Dmaven.test.skip=true -Ddist.prepare=true "-Ddist.natives=$out/java/natives" \
+    "-Dproject.build.outputTimestamp=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)"
+  mv "$sources"/target/libdist-java-"$version"*.jar "$out/java/"
+  ln "$out"/java/*.jar "$repository/"
+  cp "$sources/pom.xml" "$repository/libdist-java-$version.pom"
+  for file in "$repository"/*; do
+    sha1sum "$file" | cut -d ' ' -f 1 >"$file.sha1"
+  done
+  run ls -l "$out"/java/*.jar
+}
+
+# The jar works in programs that Maven builds, in fat jars, and in a new system that has only a JRE.
+test_java() { run "$recipes/test_java.sh" "$out/java" "$out/roots" "${top:-.}" "$version"; }
 
 # ---- python ----------------------------------------------------------------------------------------
 
