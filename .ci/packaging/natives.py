@@ -9,6 +9,7 @@ binding needs, and those that only the modules need. Licenses and the list of li
 usage: natives.py OUTPUT VERSION
 """
 
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from elftools.elf.elffile import ELFFile
 from wheels import WHEEL, add_licenses, repair
 
 METADATA = "Metadata-Version: 2.4\nName: libdist-java\nVersion: {version}\n"
+WHEEL_URL = re.compile(r"pkg:pypi/libdist_java@[^\"]*")
 BINDING = "libdist_java.so"
 # auditwheel copies libraries into this folder of the wheel. The native libraries are in it already, so all are together.
 LIBRARIES = "libdist_java.libs"
@@ -40,7 +42,7 @@ def needed(library: Path) -> set[str]:
 
 
 def make_wheel(natives: Path, version: str, wheel: Path) -> None:
-    """The native libraries as a wheel, which nobody installs."""
+    """Makes a wheel of the native libraries, only for auditwheel."""
     folder = wheel.parent / "content"
     shutil.copytree(natives, folder / LIBRARIES)
     subprocess.run(["patchelf", "--set-rpath", "$ORIGIN", folder / LIBRARIES / BINDING], check=True)
@@ -70,8 +72,11 @@ def bundle(natives: Path, meta: Path, version: str) -> None:
             shutil.rmtree(natives)
             shutil.copytree(opened.path / LIBRARIES, natives)
             information = next(opened.path.glob("*.dist-info"))
-            shutil.copytree(information / "licenses" / "bundled", meta / "licenses")
-            shutil.copytree(information / "sboms", meta / "sboms")
+            shutil.copytree(information / "licenses" / "bundled", meta / "licenses", dirs_exist_ok=True)
+            (meta / "sboms").mkdir(exist_ok=True)
+            listed = (information / "sboms" / "auditwheel.cdx.json").read_text(encoding="utf-8")
+            maven = f"pkg:maven/org.libdist/libdist-java@{version}"
+            (meta / "sboms" / f"{natives.name}.cdx.json").write_text(WHEEL_URL.sub(maven, listed), encoding="utf-8")
     binding = needed(natives / BINDING) - own
     modules = {path.name for path in natives.iterdir()} - own - binding
     text = f"binding={' '.join(sorted(binding))}\nmodules={' '.join(sorted(modules))}\n"

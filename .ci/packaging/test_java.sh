@@ -53,26 +53,28 @@ found=$(find "$root/usr" \( -name 'libtbb.*' -o -name 'libhwloc.*' -o -name 'lib
 path=/programs/libdist-java.jar:/programs/classes
 # Two workers with two replicas each, over gRPC: `workers COMMAND...` runs COMMAND for each of them.
 workers() {
-  local task config first second port
-  port=$(python3 -c 'import socket
+  local task config first second ports
+  ports=$(python3 -c 'import socket
 with socket.socket() as one, socket.socket() as two:
     one.bind(("127.0.0.1", 0)); two.bind(("127.0.0.1", 0))
     print(one.getsockname()[1], two.getsockname()[1])')
-  config="{\"cluster\": {\"worker\": [\"127.0.0.1:${port% *}\", \"127.0.0.1:${port#* }\"]}"
+  config="{\"cluster\": {\"worker\": [\"127.0.0.1:${ports% *}\", \"127.0.0.1:${ports#* }\"]}"
   for task in 0 1; do
-    "$@" env DIST_TRANSPORT=grpc "TF_CONFIG=$config, \"task\": {\"type\": \"worker\", \"index\": $task}}" \
-      java -cp "$path" "${options[@]}" Worker &
+    "$@" env DIST_REPLICAS=2 DIST_TRANSPORT=grpc \
+      "TF_CONFIG=$config, \"task\": {\"type\": \"worker\", \"index\": $task}}" \
+      java -cp "$path" "${options[@]}" Worker >"$project/worker$task" &
     if [ $task -eq 0 ]; then first=$!; else second=$!; fi
   done
   wait "$first"
   wait "$second"
+  cat "$project/worker0" "$project/worker1"
 }
 options=()
 
 sums 4 in_root "$root" java -cp "$path" Hello
 sums 4 in_root "$root" java -jar /programs/fat.jar
-sums 2 workers in_root "$root"
-path=/programs/fat.jar sums 2 workers in_root "$root"
+sums 4 workers in_root "$root"
+path=/programs/fat.jar sums 4 workers in_root "$root"
 left=$(find "$root/tmp" -name 'libdist*')
 [ -z "$left" ] || { echo "temporary files stay: $left" >&2; exit 1; }
 
@@ -111,5 +113,5 @@ fails 'from the folder /tmp (java.io.tmpdir)' 'mounted with noexec' "$advice" --
 sums 4 read_only 'mount -t tmpfs tmpfs "$root/mnt"' java -Djava.io.tmpdir=/mnt -cp "$path" Hello
 sums 4 read_only : java -Ddist.native=/natives -cp "$path" Hello
 options=(-Ddist.native=/natives)
-sums 2 workers read_only :
+sums 4 workers read_only :
 echo "== the jar works"
