@@ -14,6 +14,7 @@ with libdist.Strategy(4) as strategy:
 
 from ._callbacks import Operator
 from ._collectives import Collectives, Op
+from ._info import info
 from ._input import batch_sizes_for_worker
 from ._inspection import Straggler
 from ._option_fields import (
@@ -318,6 +319,7 @@ __all__ = [
     "has_feature",
     "has_strategy",
     "in_cross_replica_context",
+    "info",
     "input_mode_from_name",
     "input_mode_name",
     "max_size_shards",

@@ -1,30 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m libdist: prints the version, the file that contains the library, and what this process can use."""
+"""python -m libdist: prints the version, the file that contains the library, and what this process can use.
 
-import pathlib
+python -m libdist info ARGUMENTS: runs the program dist-info.
+"""
+
+import os
 import sys
 
-from . import has_feature, version
+from . import NotFound, has_feature, version
+from ._info import library, program
 
 FEATURES = ("numa", "pinning", "isal", "grpc", "gloo")
+FAILED = 125  # like dist-info, whose status 1 means that it has found a problem
 
 
-def library() -> str:
-    """The file of libdist.so, or the extension module, if that contains the library."""
-    for line in pathlib.Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines():
-        path = line.partition("/")[2].strip()
-        if path.rpartition("/")[2].startswith("libdist.so"):
-            return "/" + path
-    return str(sys.modules[f"{__package__}.__cdist"].__file__)
-
-
-def main() -> None:
+def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["info"]:
+        try:
+            path, environment = program()
+            os.execve(path, ["dist-info", *arguments[1:]], environment)
+        except (NotFound, OSError) as error:
+            print(error, file=sys.stderr)
+            return FAILED
+    if arguments:
+        print("usage: python -m libdist [info [--check] [--json]]", file=sys.stderr)
+        return 2
     number = version()
     print(f"libdist   {number // 10000}.{number // 100 % 100}.{number % 100}")
     print(f"library   {library()}")
     for feature in FEATURES:
         print(f"{feature:9} {'yes' if has_feature(feature) else 'no'}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))
