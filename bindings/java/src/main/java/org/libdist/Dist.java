@@ -2,6 +2,7 @@
 
 package org.libdist;
 
+import java.util.List;
 import org.libdist.internal.DistModule;
 
 /** Functions of the library as a whole. */
@@ -47,5 +48,23 @@ public final class Dist {
         DistModule.dist_batch_sizes_for_worker(
                 globalBatchSize, numWorkers, numReplicasPerWorker, worker, sizes, sizes.length);
         return sizes;
+    }
+
+    /**
+     * Returns what libdist finds on this machine: the object that {@code dist-info --json} prints.
+     *
+     * <p>Starts the program dist-info of the jar. If this process has loaded libdist from elsewhere, it starts
+     * the one beside that library or in PATH, and throws NOT_FOUND if there is none.
+     */
+    public static Info info() {
+        return InfoProgram.read(List.of("--json"));
+    }
+
+    /**
+     * Like {@link #info}, and checks whether a job can run in this environment. {@link Info#isOk} returns false
+     * if it has found a problem. The key "check" has the findings, which include a trial with two processes.
+     */
+    public static Info check() {
+        return InfoProgram.read(List.of("--json", "--check"));
     }
 }

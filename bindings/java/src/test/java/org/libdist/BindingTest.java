@@ -66,6 +66,7 @@ public final class BindingTest {
         MemoryTest.addTo(tap);
         SoakTest.addTo(tap);
         LoaderTest.addTo(tap);
+        InfoTest.addTo(tap);
         tap.runAll();
     }
 

@@ -183,7 +183,7 @@ public final class LoaderTest {
     }
 
     /** The jar's libraries in a folder, changed by name. */
-    private static Path unpacked(Map<String, String> renamed) throws IOException {
+    static Path unpacked(Map<String, String> renamed) throws IOException {
         Path folder = Files.createTempDirectory("libdist-test");
         for (String name : List.of("libdist.so.1", "libdist_java.so")) {
             try (InputStream in = LoaderTest.class.getResourceAsStream("/" + FOLDER + name)) {

@@ -32,7 +32,7 @@ final class NullsTest {
     private static final Set<Class<?>> GIVEN =
             Set.of(Drift.class, StrategyProperties.class, Straggler.class, InputContext.class, UpdatePlace.class,
                     Work.class, Plan.class, Checkpoint.class, Elements.class, Block.class, RpcContext.class,
-                    Closure.class, CoordinatorStats.class, Instances.class, Request.class, Item.class, Batch.class, Batcher.class, Version.class);
+                    Closure.class, CoordinatorStats.class, Instances.class, Request.class, Item.class, Batch.class, Batcher.class, Version.class, Info.class);
     /** What needs libdist-grpc.so. */
     private static final Set<Class<?>> OF_GRPC = Set.of(RpcClient.class, RemoteValue.class, Coordinator.class);
 

@@ -22,7 +22,9 @@ import java.util.zip.CRC32C;
  * the jar, through a temporary folder; otherwise from -Djava.library.path or the system. An error states what
  * was tried and why it failed.
  */
-final class NativeLoader {
+public final class NativeLoader {
+    /** The program dist-info, which is beside the libraries, too. */
+    public static final String PROGRAM = "dist-info";
     private static final String OVERRIDE = "dist.native";
     private static final String TEMPORARY = "java.io.tmpdir";
     private static final String LOADED_BY = "org.libdist.loader";
@@ -218,16 +220,14 @@ final class NativeLoader {
         Path temporary = null;
         List<String> libraries = List.of();
         try {
-            libraries = withBundled(LIBRARIES, folder, "binding");
+            libraries = withBundled(LIBRARIES, "binding");
             temporary = Files.createTempDirectory("libdist-").toAbsolutePath();
-            for (String name : libraries) {
-                write(folder, name, temporary);
-            }
+            extract(libraries, temporary);
             boolean first = !System.getProperties().containsKey(KEPT);
             boolean loaded = loadFolder(temporary);
             folderFails = !loaded && tried.stream().anyMatch(each -> each.endsWith(NOT_EXECUTABLE));
             if (loaded && first) {
-                keepModules(folder, temporary);
+                keepModules(temporary);
             }
             return loaded;
         } catch (IOException e) {
@@ -240,27 +240,39 @@ final class NativeLoader {
     }
 
     /** Writes the modules and what they need, which the JVM deletes at its end. They are deleted before the folder. */
-    private static void keepModules(String folder, Path temporary) throws IOException {
+    private static void keepModules(Path temporary) throws IOException {
         temporary.toFile().deleteOnExit();
-        for (String name : withBundled(MODULES, folder, "modules")) {
-            temporary.resolve(name).toFile().deleteOnExit();
-            write(folder, name, temporary);
+        for (Path module : extract(withBundled(MODULES, "modules"), temporary)) {
+            module.toFile().deleteOnExit();
         }
     }
 
-    /** Writes a library if the jar has it. */
-    private static void write(String folder, String name, Path temporary) throws IOException {
-        try (InputStream in = NativeLoader.class.getResourceAsStream("/" + folder + "/" + name)) {
-            if (in != null) {
-                Files.copy(in, temporary.resolve(name));
+    /** Writes those of the files that the jar has for this machine, and returns their paths. */
+    private static List<Path> extract(List<String> names, Path to) throws IOException {
+        List<Path> written = new ArrayList<>();
+        for (String name : names) {
+            try (InputStream in = NativeLoader.class.getResourceAsStream("/" + folder() + "/" + name)) {
+                if (in != null) {
+                    Files.copy(in, to.resolve(name));
+                    written.add(to.resolve(name));
+                }
             }
         }
+        return written;
+    }
+
+    /** Writes the program and all libraries of the jar. Returns their paths, of which the program's is the first. */
+    public static List<Path> extractProgram(Path to) throws IOException {
+        List<String> names = new ArrayList<>(List.of(PROGRAM));
+        names.addAll(withBundled(LIBRARIES, "binding"));
+        names.addAll(withBundled(MODULES, "modules"));
+        return extract(names, to);
     }
 
     /** These libraries, and those that are listed in the jar's folder for them. */
-    private static List<String> withBundled(List<String> libraries, String folder, String key) throws IOException {
+    private static List<String> withBundled(List<String> libraries, String key) throws IOException {
         Properties bundled = new Properties();
-        try (InputStream in = NativeLoader.class.getResourceAsStream("/" + folder + "/" + BUNDLED)) {
+        try (InputStream in = NativeLoader.class.getResourceAsStream("/" + folder() + "/" + BUNDLED)) {
             if (in != null) {
                 bundled.load(in);
             }
