@@ -20,6 +20,7 @@ fi
 
 export PKG_CONFIG_PATH="$build/meson-uninstalled${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
 export LD_LIBRARY_PATH="$build/capi${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export PATH="$build/capi/tools:$PATH" # dist-info
 export GOCACHE="$build/go-cache" GOPATH="$build/go-path" GOTOOLCHAIN=local GOPROXY=off GOFLAGS=
 
 # Go does not look into headers outside its module: their hash in the flags makes it compile again when they
@@ -39,8 +40,8 @@ case $kind in
     exec "$go" "$@"
     ;;
   plain)
-    "$go" vet . ./examples/...
-    unformatted=$("$("$go" env GOROOT)/bin/gofmt" -l ./*.go examples distprom)
+    "$go" vet . ./cmd/... ./examples/... ./internal/infoprogram
+    unformatted=$("$("$go" env GOROOT)/bin/gofmt" -l ./*.go cmd examples distprom internal/infoprogram)
     if [ -n "$unformatted" ]; then
       echo "gofmt would change: $unformatted"
       exit 1

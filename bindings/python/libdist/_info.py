@@ -13,6 +13,7 @@ from typing import Any
 
 from ._arguments import checked
 from .errors import DeadlineExceeded, FailedPrecondition, NotFound
+from .names import version
 
 _TIMEOUT = 120  # seconds; more than the checks of dist-info take together
 
@@ -50,7 +51,9 @@ def info(check: bool = False) -> dict[str, Any]:
     include a trial with two processes; a problem does not raise an exception. The keys are described in the section
     "dist-info" of capi/tools/README.md.
 
-    It starts the program dist-info, and raises NotFound if that is neither beside the library nor in PATH.
+    It starts the program dist-info, and raises NotFound if that is neither beside the library nor in PATH. The program
+    loads the library of this process. If the extension module contains that, it loads the library of its own
+    installation, which must have the same version.
     """
     path, environment = program()
     command = [path, "--json", *(["--check"] if check else [])]
@@ -66,4 +69,12 @@ def info(check: bool = False) -> dict[str, Any]:
         told = done.stderr.decode(errors="replace").strip()
         raise FailedPrecondition(f"info(): {path} failed with status {done.returncode}: {told}", function="info")
     report: dict[str, Any] = json.loads(done.stdout)
+    number = version()
+    own = f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+    if report["version"] != own:  # of another installation, because the extension module contains this one
+        raise FailedPrecondition(
+            f"info(): {path} describes libdist {report['version']} ({report['library']}), but this process uses {own}. Put"
+            f" the program of libdist {own} first in PATH.",
+            function="info",
+        )
     return report

@@ -54,11 +54,12 @@ class Info(unittest.TestCase):
             with mock.patch.object(_info, "library", lambda: os.path.join(folder, "lib", "libdist.so.1")):
                 for place in ["bin", "lib"]:
                     path = pathlib.Path(folder, place, "dist-info")
-                    path.write_text(f'#!/bin/sh\nprintf \'["{place}", "%s"]\' "$LD_LIBRARY_PATH"\n')
+                    answer = f'{{"version": "{libdist.__version__}", "place": "{place}", "libraries": "%s"}}'
+                    path.write_text(f"#!/bin/sh\nprintf '{answer}' \"$LD_LIBRARY_PATH\"\n")
                     path.chmod(0o755)
-                    found, libraries = libdist.info()
-                    self.assertEqual(found, place)
-                    self.assertEqual(libraries.split(":")[0], os.path.join(folder, "lib"))
+                    report = libdist.info()
+                    self.assertEqual(report["place"], place)
+                    self.assertEqual(report["libraries"].split(":")[0], os.path.join(folder, "lib"))
 
     def test_a_missing_program_is_not_found(self):
         with program("") as folder, self.assertRaises(libdist.NotFound) as raised:
@@ -75,6 +76,11 @@ class Info(unittest.TestCase):
         with program("not a program") as folder, self.assertRaises(libdist.FailedPrecondition) as raised:
             libdist.info()
         self.assertIn(f"cannot run {folder}/dist-info", str(raised.exception))
+
+    def test_a_program_of_another_version_is_refused(self):
+        with program("""#!/bin/sh\necho '{"version": "0.0.1", "library": "/x/libdist.so.1"}'\n"""):
+            with self.assertRaisesRegex(libdist.FailedPrecondition, r"describes libdist 0.0.1 \(/x/libdist.so.1\)"):
+                libdist.info()
 
     def test_a_program_that_does_not_end_is_killed(self):
         with program("#!/bin/sh\nexec /usr/bin/tail -f /dev/null\n"), mock.patch.object(_info, "_TIMEOUT", 0.1):
