@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * What libdist finds on this machine. As a program, {@code java -cp libdist-java.jar org.libdist.Info} prints
+ * A report of dist-info about this machine. As a program, {@code java -cp libdist-java.jar org.libdist.Info} prints
  * it, and takes the arguments of dist-info.
  *
  * @param isOk whether a check has found no problem; true if nothing was checked
