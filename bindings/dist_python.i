@@ -339,9 +339,8 @@ static PyObject *text_from(const char *text) {
 %}
 %apply (char *out_text, size_t size_bytes) { (char *out_name, size_t size_bytes) };
 
-%include "dist_python_tensors.i"
-
 /* ---- Calls that keep the GIL ----------------------------------------------------------------------------------------------- */
+/* Before the files that define such functions: a feature concerns only what is declared after it. */
 %define %dist_quick(NAME)
 %feature("nothreadallow") NAME;
 %enddef
@@ -389,4 +388,5 @@ static PyObject *text_from(const char *text) {
           dist_device_assignment_num_replicas, dist_device_assignment_num_logical_devices,
           dist_device_assignment_destroy)
 
+%include "dist_python_tensors.i"
 %include "dist_python_threads.i"

@@ -220,8 +220,8 @@ choices are the options of one collective.
 choices.rare: an option besides Tag and Timeout is set
 choices.work: of Async and Plan
 choices.ctx: of Within
-WithNumerics selects the order of additions in a sum, which determines its bits. Without it, or with [Ordered], the
-    strategy's Options.Numerics applies.
+WithNumerics selects the order of additions in a sum, which determines its bits. Without it, the strategy's
+    Options.Numerics applies.
 InGroup runs the collective only among the members of a group. Roots and ranks are then ranks in the group.
 Weights gives [Mean] one weight, at least 0, for each contribution. Either all members pass weights or none.
 Contributions is the number of lists of tensors that this replica adds to each sum. A sum has at most 1,024

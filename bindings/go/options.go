@@ -146,8 +146,8 @@ type choices struct {
 	ctx                context.Context // of Within
 }
 
-// WithNumerics selects the order of additions in a sum, which determines its bits. Without it, or with
-// [Ordered], the strategy's Options.Numerics applies.
+// WithNumerics selects the order of additions in a sum, which determines its bits. Without it, the strategy's
+// Options.Numerics applies.
 func WithNumerics(numerics Numerics) Option {
 	return Option{set: func(c *choices) { c.numerics = numerics }}
 }

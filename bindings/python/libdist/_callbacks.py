@@ -94,7 +94,9 @@ class Reducer:
         try:
             like = (count, dtype, self.element_bytes)
             written, read = _tensors.elements_at(acc, *like, writable=True), _tensors.elements_at(given, *like)
-            self.context.call(self.fn, written, read)
+            result: Any = self.context.call(self.fn, written, read)
+            if result is not None and result is not written:
+                raise TypeError("the operator of a reduction must change its first argument in place, and return it or None")
         except BaseException as error:  # C continues; the caller of the collective raises it
             self.failures.all.append((-1, error))
 

@@ -123,6 +123,10 @@ class Collectives(unittest.TestCase):
         for result in self.each(lambda r: r.all_reduce(larger, ALL[r.id])):
             np.testing.assert_array_equal(result, np.maximum.reduce(ALL))
 
+    def test_an_operator_that_returns_a_new_array(self):
+        with self.assertRaisesRegex(TypeError, "must change its first argument in place"):
+            self.each(lambda r: r.all_reduce(lambda acc, values: np.maximum(acc, values), ALL[r.id]))
+
     def test_an_operator_that_raises(self):
         def broken(acc, values):
             raise ZeroDivisionError("no operator")

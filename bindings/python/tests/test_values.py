@@ -138,6 +138,17 @@ class Values(unittest.TestCase):
         with self.assertRaises(InvalidArgument):
             Tensor(np.zeros(2), DType.BF16)
 
+    def test_dlpack_without_a_capsule(self):
+        class Broken:
+            def __dlpack__(self, stream=None):
+                return None
+
+            def __dlpack_device__(self):
+                return (1, 0)
+
+        with self.assertRaises(ValueError):
+            self.strategy.tensor(Broken())
+
     def test_dlpack_both_ways(self):
         array = np.arange(12, dtype=np.float32).reshape(3, 4)[:, ::2]
         value = self.strategy.value(Foreign(array))
