@@ -40,5 +40,5 @@ func (u *uses) budget(b *Budget) int64 {
 	if b == nil {
 		return 0
 	}
-	return u.take(&b.object, "budget")
+	return u.takeMade(&b.object, "budget")
 }

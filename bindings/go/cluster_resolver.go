@@ -162,7 +162,7 @@ func (u *uses) resolver(r *ClusterResolver) int64 {
 	if r == nil || r.of != nil && u.strategy(r.of) == 0 {
 		return 0
 	}
-	return u.take(&r.object, "cluster resolver")
+	return u.takeMade(&r.object, "cluster resolver")
 }
 
 // ask queries the resolver. It returns an error of a host callback unchanged.

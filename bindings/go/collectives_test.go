@@ -172,6 +172,26 @@ func TestReduceWithTheProgramsOwnOperator(t *testing.T) {
 	usable(t, s)
 }
 
+func TestZeroValuesAreNotIgnored(t *testing.T) {
+	refused := func(err error, what string) {
+		t.Helper()
+		if !errors.Is(err, dist.ErrInvalidArgument) || !strings.Contains(err.Error(), "the "+what+" is a zero value") {
+			t.Errorf("%v, want that the %s is a zero value", err, what)
+		}
+	}
+	s := newStrategy(t, dist.Options{Replicas: 1})
+	refused(s.Run(background, func(r *dist.Replica) error { return r.Barrier(dist.InGroup(&dist.Group{})) }), "group")
+	for what, options := range map[string]dist.Options{
+		"budget":            {Budget: &dist.Budget{}},
+		"network":           {Network: &dist.Network{}},
+		"cluster resolver":  {ClusterResolver: &dist.ClusterResolver{}},
+		"device assignment": {DeviceAssignment: &dist.DeviceAssignment{}},
+	} {
+		_, err := dist.New(options)
+		refused(err, what)
+	}
+}
+
 func TestGroups(t *testing.T) {
 	s := newStrategy(t, dist.Options{Replicas: 4})
 	even, err := s.NewGroup(0, 2)

@@ -103,7 +103,7 @@ func (u *uses) assignment(a *DeviceAssignment) int64 {
 	if a == nil || a.of != nil && u.strategy(a.of) == 0 {
 		return 0
 	}
-	return u.take(&a.object, "device assignment")
+	return u.takeMade(&a.object, "device assignment")
 }
 
 // Topology returns the topology with which the assignment was created. It is valid until the assignment is

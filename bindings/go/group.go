@@ -38,14 +38,14 @@ func (u *uses) group(g *Group) int64 {
 	if g == nil {
 		return 0
 	}
-	if g.destroy == nil && u.strategy(g.strategy) == 0 {
+	if g.destroy == nil && g.strategy != nil && u.strategy(g.strategy) == 0 {
 		return 0
 	}
 	if g.destroy != nil && !g.strategy.groups.Load() {
 		u.fail(newError(ErrFailedPrecondition, "the group's strategy is closed: make a new one"))
 		return 0
 	}
-	return u.take(&g.object, "group")
+	return u.takeMade(&g.object, "group")
 }
 
 // Close closes the group. It fails with [ErrFailedPrecondition] during a run and if the group has unfinished

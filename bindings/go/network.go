@@ -50,5 +50,5 @@ func (u *uses) network(n *Network) int64 {
 	if n == nil {
 		return 0
 	}
-	return u.take(&n.object, "network")
+	return u.takeMade(&n.object, "network")
 }

@@ -193,6 +193,15 @@ func (u *uses) take(o *object, what string) int64 {
 	return native
 }
 
+// takeMade is take for an object of the program, which may have declared it instead of making it.
+func (u *uses) takeMade(o *object, what string) int64 {
+	native := u.take(o, what)
+	if native == 0 {
+		u.fail(newError(ErrInvalidArgument, "the %s is a zero value: make one with its constructor", what))
+	}
+	return native
+}
+
 // end releases everything.
 func (u *uses) end() {
 	for _, o := range u.held {
