@@ -149,9 +149,10 @@ package_java() {
   provide core library nettle grpc java
   rm -rf "$out/java"
   mkdir -p "$repository"
+  # A folder in the tree, as for ./dev build, so that ccache knows the files.
   # shellcheck disable=SC2086
-  run meson setup "$out/java/build" "$out/source" $part_of_it -Dexamples=disabled -Djava=enabled -Dgrpc=enabled -Dgloo=disabled
-  run "$sources/build_natives.sh" "$out/java/build" "$out/java/natives"
+  run meson setup "$out/source/build" "$out/source" $part_of_it -Dexamples=disabled -Djava=enabled -Dgrpc=enabled -Dgloo=disabled
+  run "$sources/build_natives.sh" "$out/source/build" "$out/java/natives"
   PATH="$out/tools/bin:$PATH" run python "$recipes/natives.py" "$out/java/natives" "$version"
   sed -i "s|<tag>HEAD</tag>.*|<tag>$(git -C "${top:-.}" rev-parse HEAD)</tag>|" "$sources/pom.xml"
   run mvn -q -B -f "$sources" package -Dmaven.test.skip=true -Ddist.prepare=true "-Ddist.natives=$out/java/natives" \
