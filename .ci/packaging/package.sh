@@ -143,7 +143,7 @@ test_debian() {
 # ---- java ------------------------------------------------------------------------------------------
 
 package_java() {
-  local sources=$out/source/bindings/java file
+  local sources=$out/source/bindings/java natives=$out/source/build/natives file
   local repository=$out/java/repository/org/libdist/libdist-java/$version
   package_source
   provide core library nettle grpc java
@@ -152,10 +152,10 @@ package_java() {
   # A folder in the tree, as for ./dev build, so that ccache knows the files.
   # shellcheck disable=SC2086
   run meson setup "$out/source/build" "$out/source" $part_of_it -Dexamples=disabled -Djava=enabled -Dgrpc=enabled -Dgloo=disabled
-  run "$sources/build_natives.sh" "$out/source/build" "$out/java/natives"
-  PATH="$out/tools/bin:$PATH" run python "$recipes/natives.py" "$out/java/natives" "$version"
+  run "$sources/build_natives.sh" "$out/source/build" "$natives"
+  PATH="$out/tools/bin:$PATH" run python "$recipes/natives.py" "$natives" "$version"
   sed -i "s|<tag>HEAD</tag>.*|<tag>$(git -C "${top:-.}" rev-parse HEAD)</tag>|" "$sources/pom.xml"
-  run mvn -q -B -f "$sources" package -Dmaven.test.skip=true -Ddist.prepare=true "-Ddist.natives=$out/java/natives" \
+  run mvn -q -B -f "$sources" package -Dmaven.test.skip=true -Ddist.prepare=true "-Ddist.natives=$natives" \
     "-Dproject.build.outputTimestamp=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)"
   mv "$sources"/target/libdist-java-"$version"*.jar "$out/java/"
   ln "$out"/java/*.jar "$repository/"

@@ -20,7 +20,7 @@ sums() {
 }
 
 echo "== a Maven project"
-project=$java/test
+project=$roots/$release-maven
 rm -rf "$project"
 mkdir -p "$project/src/main/java" "$project/m2"
 cp "$tree/examples/guide/Hello.java" "$tree/bindings/java/examples/Worker.java" "$project/src/main/java/"
