@@ -562,6 +562,7 @@ dist_mesh_options | Options | StrategyOptions | Strategy
 dist_worker_options | Options | StrategyOptions | Strategy
 dist_executor | Options.Executor | StrategyOptions.loopExecutor | -
 dist_executor.num_threads | Options.Executor | StrategyOptions.loopExecutor | max_workers
+dist_item_options | ItemOptions | ItemOptions | Batcher.submit
 dist_apply_options | ApplyOptions | Optimizer | Replica.reduce_apply
 dist_rpc_server_options | RPCServerOptions | RpcServerOptions | RpcServer
 dist_rpc_client_options | RPCClientOptions | RpcClientOptions | RpcClient
@@ -968,7 +969,7 @@ gpus_per_host | GPUsPerHost | gpusPerHost | gpus_per_host
 gpus_per_task | GPUsPerTask | gpusPerTask | gpus_per_task
 grace_ns | Grace | grace | grace
 group | InGroup | group | group
-initial_fn | Initial | initial | initial_fn
+initial_fn | Initial | initial | initial
 max_shard_bytes | maxShardBytes | maxShardBytes | max_shard_bytes
 max_shards | maxShards | maxShards | max_shards
 mesh_shape | meshShape | meshShape | mesh_shape
@@ -977,10 +978,11 @@ metadata_texts | Metadata | metadataTexts | metadata_texts
 min_shard_bytes | minShardBytes | minShardBytes | min_shard_bytes
 name_space | Namespace | namespace | name_space
 names | Names | names | names
-num_axes | len(Axes) | axes | num_axes
-num_batch_sizes | len(BatchSizes) | the number of sizes | num_batch_sizes
-num_cpus | len(CPUs) | cpus | num_cpus
-num_devices | len(Devices) | devices | num_devices
+num_axes | len(Axes) | axes | len(axes)
+num_batch_sizes | len(BatchSizes) | the number of sizes | len(batch_sizes)
+num_buckets | len(Buckets) | buckets | len(buckets)
+num_cpus | len(CPUs) | cpus | len(cpus)
+num_devices | len(Devices) | devices | len(devices)
 num_devices_per_task | the number of devices per task | numDevicesPerTask | num_devices_per_task
 num_jobs | the number of jobs | the number of jobs | num_jobs
 num_partitions | len(Partitions) | the number of partitions | num_partitions
@@ -990,7 +992,7 @@ num_resolvers | the number of resolvers | the number of resolvers | num_resolver
 num_results | len(Results) | numResults | num_results
 num_rows | numRows | numRows | num_rows
 num_specs | the number of specs | the number of specs | num_specs
-num_states | len(States) | numStates | num_states
+num_states | len(States) | states | len(states)
 num_tasks | the number of tasks | numTasks | num_tasks
 out_work | Async | outWork | out_work
 per_example_loss | perExample | perExampleLoss | per_example_loss
