@@ -38,11 +38,9 @@ PARTS = {"cpu": "dist_cpu_options", "host": "dist_host_options", "mesh": "dist_m
 THUNKS = {
     "dist_apply_fn": "on_apply",
     "dist_initial_fn": "on_initial",
-    "dist_instance_create_fn": "on_create_state",
     "dist_log_fn": "on_log",
     "dist_partition_fn": "on_partition",
     "dist_reduce_fn": "on_reduce",
-    "dist_replica_fn": "on_warm_up",
 }
 # Options that languages do not offer: completions serve them in place of `done`, on a thread of their own.
 NOT_OFFERED = {"dist_strategy_options": ("clock",), "dist_submit_options": ("done",), "dist_item_options": ("done",)}
