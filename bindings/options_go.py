@@ -227,9 +227,8 @@ Weights gives [Mean] one weight, at least 0, for each contribution. Either all m
 Contributions is the number of lists of tensors that this replica adds to each sum. A sum has at most 1,024
     contributions, or 16 for each replica if that is more.
 ReduceWith sets the operator of [ReduceUser]. It must be the same on all members.
-ReduceElement sets how many bytes the operator of [ReduceUser] treats as one element, if these are several elements of
-    the tensor. The number is a multiple of the tensor's element size and at most 4096. libdist never splits such an
-    element. The size must be the same on all members.
+ReduceElement sets the size in bytes of one element of the operator of [ReduceUser]: a multiple of the size of the
+    tensor's elements, at most 4096. libdist never splits such an element. The size must be the same on all members.
 Splits sets the R sizes of the parts into which AllToAll splits its input along the axis. Without it, the parts are
     equal.
 Axis selects the dimension along which tensors are split or joined. A negative axis counts from the end.
@@ -275,7 +274,7 @@ UpdateOptions configures [Strategy.Update] and the other methods with an [Update
 UpdateOptions.Parallel: true = the calls for the copies of a large variable run at the same time, on oneTBB threads;
     fn must then neither reduce nor start a run. false = one call after another, on the calling goroutine.
     UpdateNonSlot rejects true
-DatasetOptions specifies how batches are made of a source's elements. The zero value selects the defaults.
+DatasetOptions specifies how libdist makes batches from the elements of a source. The zero value selects the defaults.
 DatasetOptions.Prefetch: number of batches that oneTBB threads make ahead; NoPrefetch = none; 0 = one if that makes
     your loop faster, which libdist measures (see Dataset.Explain), and none if the strategy starts no threads
     (Options.HelperThreads)

@@ -330,7 +330,7 @@ TABLE = {
         },
     ),
     "dist_dataset_options": Class(
-        doc="Specifies how batches are made of a source's elements and how they are divided.",
+        doc="Specifies how libdist makes batches from the elements of a source, and how it divides them.",
         docs={
             "drop_remainder": "Sets whether a last batch that is not full is omitted.",
             "global_batch_size": "Sets the number of elements per batch for all replicas together; 0 means that the "

@@ -437,7 +437,7 @@ RECORDS = {
     "dist_server_options": Row("Server() and Server.local()"),
 }
 
-# What the generated module imports, as far as it uses it: names for code, and names for annotations only.
+# The imports of the generated module, from which unused names are left out. Those of CHECKED_ONLY are for annotations.
 RUNTIME = {
     "concurrent.futures": ("Executor",),
     "dataclasses": ("dataclass",),

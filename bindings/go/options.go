@@ -190,9 +190,9 @@ func BytesPerPack(bytesPerPack int64) Option {
 	return Option{set: func(c *choices) { c.bytesPerPack = bytesPerPack }}
 }
 
-// ReduceElement sets how many bytes the operator of [ReduceUser] treats as one element, if these are several
-// elements of the tensor. The number is a multiple of the tensor's element size and at most 4096. libdist
-// never splits such an element. The size must be the same on all members.
+// ReduceElement sets the size in bytes of one element of the operator of [ReduceUser]: a multiple of the size
+// of the tensor's elements, at most 4096. libdist never splits such an element. The size must be the same on
+// all members.
 func ReduceElement(reduceElementBytes int) Option {
 	return Option{set: func(c *choices) { c.reduceElementBytes = reduceElementBytes }}
 }
@@ -438,7 +438,8 @@ func (o *UpdateOptions) native(u *uses) cdist.Dist_update_options {
 	return native
 }
 
-// DatasetOptions specifies how batches are made of a source's elements. The zero value selects the defaults.
+// DatasetOptions specifies how libdist makes batches from the elements of a source. The zero value selects
+// the defaults.
 type DatasetOptions struct {
 	DropRemainder bool // true = omit a last batch that is not full
 	// Number of elements per batch for all replicas together; 0 = the source's elements already are global

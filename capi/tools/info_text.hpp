@@ -11,7 +11,8 @@ namespace dist::info {
 // text longer than 2,000 bytes is truncated.
 std::string one_line(std::string_view text);
 
-// The message of this thread's latest failure: in libdist.so, and in the copy of the core that dist-info contains.
+// Each returns the message of the latest failure in this thread: api_error() that of libdist.so, and core_error() that
+// of the copy of the core in dist-info.
 std::string api_error();
 std::string core_error();
 

@@ -35,8 +35,7 @@ class ChannelWork;
 
 class Channel final : CrossingLine::Landing {
  public:
-  // `communicator`: the communicator of the group's workers; NULL: all members are in this process. Throws
-  // std::bad_alloc.
+  // `communicator` connects the workers of the group; NULL: all members are in this process. Throws std::bad_alloc.
   Channel(Memory& memory, Group& group, const ChannelHome& home, WorkerCommunicator* communicator);
   ~Channel();
   Channel(const Channel&) = delete;
@@ -67,7 +66,7 @@ class Channel final : CrossingLine::Landing {
   ErrorRecord report(Chunk& chunk, uint32_t number, Trouble trouble, int64_t waited_ns) const noexcept;
   void open(Chunk& chunk, int rank, uint32_t number) noexcept;
   void open(Place& place, int rank, uint32_t number, const Exchange& exchange) noexcept;
-  // Does blocks of the place's pack if it is open, beginning with those of stripe `first`.
+  // If the pack of the place is open, does some of its blocks. Begins in stripe `first`.
   void help(Place& place, uint32_t first) noexcept;
   void launch(Place& place, uint32_t number) noexcept;
   void here(Place& place, uint32_t number, const Exchange& exchange) noexcept override;

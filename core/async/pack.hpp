@@ -83,9 +83,8 @@ class Pack {
   static constexpr uint32_t kStripes = 4;  // enough that helping threads rarely share one; a power of two
   static constexpr std::size_t kLeastStripeUnits = (std::size_t{4} << 10) / kUnitBytes;
 
-  // A ticket holds the open round and the number of the stripe's blocks that have not been taken. Both are in
-  // one word, so that a thread that looked at a round that has ended since never takes a block of the next
-  // one.
+  // A ticket holds the open round and the number of free blocks in the stripe. Both are in one word: a thread
+  // that has read the ticket of an earlier round cannot take a block of the next one.
   static constexpr uint32_t kClosed = UINT32_MAX;
   static constexpr uint32_t kShut = uint32_t{1} << 31;
   static constexpr uint32_t round_of(uint64_t ticket) noexcept { return static_cast<uint32_t>(ticket >> 32); }

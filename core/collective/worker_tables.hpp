@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerTables: the descriptors of all members of all workers. Those of this worker's members are read from
-// memory, the others are decoded from their payloads.
+// WorkerTables: the call descriptors of all members of all workers. The members of this worker have theirs in
+// memory; those of other workers are decoded from payloads.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +46,8 @@ inline void unreadable(const MemberNames& all, dist_status code, int rank, bool 
 
 class WorkerTables {
  public:
-  // For a round whose payloads are here. local(p) is the descriptor of this worker's member p. The tables are in
-  // one reusable payload of member `keeper`, because their size depends on the call. If this fails, the round
+  // Call it when all payloads of the round have arrived. local(p) is the descriptor of this worker's member p. The
+  // tables are kept in a payload of member `keeper`, which is reused, because their size depends on the call. If this fails, the round
   // must fail; *out_broken is the member whose payload is malformed, or -1.
   template <class Local>
   Status fill(const Call& call, WorkerRound& round, int keeper, Local&& local, int* out_broken) noexcept {

@@ -126,7 +126,7 @@ void a_commit_is_applied_once(void**) {
   assert_false(applied);
   assert_ok(f.commit(3, 0, {assign(zero, DIST_ASSIGN_SUB, *ones)}, &applied));
   assert_true(applied);
-  // What is below the watermark is over, whether it came or not.
+  // A commit below the watermark has ended, even if it never arrived.
   assert_ok(f.commit(9, 5, {}, &applied));
   assert_ok(f.commit(4, 0, {assign(zero, DIST_ASSIGN_ADD, *ones)}, &applied));
   assert_false(applied);

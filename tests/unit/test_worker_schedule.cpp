@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/collective/worker_algorithm.hpp and worker_schedule.hpp: the choice of a collective's algorithm between
-// workers, and which part of whose tensor is sent where. No data is moved here.
+// core/collective/worker_algorithm.hpp and worker_schedule.hpp: which algorithm is chosen
+// between workers, and which part of which tensor goes to which worker. No data is moved here.
 #include <cinttypes>
 #include <cstdio>
 #include <map>

@@ -12,7 +12,7 @@ namespace {
 
 const char *file_name;
 
-// What the file has for an error in C++: function | parameter | message.
+// Returns the line of C++ for an error: function | parameter | message.
 std::string line_of(const std::string &name) {
   const std::string start = "  C, C++ | ";
   std::ifstream file(file_name);

@@ -7,8 +7,8 @@ import java.util.Objects;
 import org.libdist.internal.dist_dataset_options;
 
 /**
- * Specifies how batches are made of a source's elements and how they are divided. Immutable: each method
- * returns a new set of options.
+ * Specifies how libdist makes batches from the elements of a source, and how it divides them. Immutable: each
+ * method returns a new set of options.
  */
 public final class DatasetOptions {
     /** The default options. */

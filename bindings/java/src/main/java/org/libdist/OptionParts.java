@@ -17,7 +17,7 @@ import org.libdist.internal.dist_preemption_options;
 import org.libdist.internal.dist_slurm_options;
 import org.libdist.internal.dist_strategy_options;
 
-/** What the generated classes of options call for options that are more than a number, a text or an object. */
+/** Sets the options that consist of several values. The generated classes of options call these methods. */
 final class OptionParts {
     private OptionParts() {}
 
