@@ -6,7 +6,7 @@
 #include "capi/cluster.hpp"
 #include "capi/options.hpp"
 #include "core/cluster/resolvers.hpp"
-#include "core/rendezvous/rendezvous.hpp"
+#include "core/net/membership/rendezvous.hpp"
 
 using namespace dist;
 using namespace dist::capi;

@@ -2,7 +2,7 @@
 // The coordinator of a strategy, for functions that receive the strategy.
 #pragma once
 
-#include "core/coordinator/coordinator.hpp"
+#include "core/ps/coordinator.hpp"
 #include "core/strategy/strategy.hpp"
 
 namespace dist::capi {

@@ -8,11 +8,10 @@
 #include "capi/dataset.hpp"
 #include "capi/guard.hpp"
 #include "capi/options.hpp"
-#include "core/coordinator/write_metrics.hpp"
+#include "core/cross_replica/drift.hpp"
 #include "core/input/explain.hpp"
-#include "core/inspect/describe.hpp"
-#include "core/inspect/drift.hpp"
 #include "core/kernel/targets.hpp"
+#include "core/ps/write_metrics.hpp"
 #include "core/serve/write_metrics.hpp"
 #include "core/strategy/between_runs.hpp"
 #include "core/strategy/explain.hpp"
@@ -20,6 +19,7 @@
 #include "core/trace/chrome_trace.hpp"
 #include "core/trace/metrics.hpp"
 #include "core/trace/stragglers.hpp"
+#include "core/value/describe.hpp"
 
 using namespace dist;
 using namespace dist::capi;

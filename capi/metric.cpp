@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // metric.h: metrics and average losses.
-#include "core/metric/metric.hpp"
+#include "core/value/metric.hpp"
 #include "core/strategy/metric_result.hpp"
 
 #include "capi/guard.hpp"
-#include "core/metric/average_loss.hpp"
 #include "core/strategy/between_runs.hpp"
+#include "core/value/average_loss.hpp"
 
 using namespace dist;
 using namespace dist::capi;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "capi/guard.hpp"
-#include "core/topology/partition.hpp"
+#include "core/layout/partition.hpp"
 
 namespace dist::capi {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // partitioner.h: partitioners.
-#include "core/partitioner/partitioner.hpp"
+#include "core/layout/partitioner.hpp"
 
 #include "capi/guard.hpp"
 

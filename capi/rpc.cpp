@@ -4,9 +4,9 @@
 #include "capi/guard.hpp"
 #include "capi/host_function.hpp"
 #include "capi/options.hpp"
-#include "core/rpc/client.hpp"
-#include "core/rpc/job_calls.hpp"
-#include "core/rpc/server.hpp"
+#include "core/net/rpc/client.hpp"
+#include "core/net/rpc/job_calls.hpp"
+#include "core/net/rpc/server.hpp"
 
 using namespace dist;
 using namespace dist::capi;

@@ -9,7 +9,7 @@
 #include "capi/options.hpp"
 #include "capi/remote_names.hpp"
 #include "core/cluster/resolvers.hpp"
-#include "core/coordinator/task_server.hpp"
+#include "core/ps/task_server.hpp"
 
 using namespace dist;
 using namespace dist::capi;

@@ -11,7 +11,7 @@
 #include "capi/topology.hpp"
 #include "capi/workers.hpp"
 #include "core/base/device_name.hpp"
-#include "core/rendezvous/rendezvous.hpp"
+#include "core/net/membership/rendezvous.hpp"
 
 using namespace dist;
 using namespace dist::capi;

@@ -5,8 +5,8 @@
 #include "capi/options.hpp"
 #include "capi/partition.hpp"
 #include "capi/topology.hpp"
-#include "core/topology/device_assignment.hpp"
-#include "core/topology/host_topology.hpp"
+#include "core/layout/device_assignment.hpp"
+#include "core/layout/host_topology.hpp"
 
 using namespace dist;
 using namespace dist::capi;

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "capi/guard.hpp"
-#include "core/topology/device_assignment.hpp"
-#include "core/topology/topology.hpp"
+#include "core/layout/device_assignment.hpp"
+#include "core/layout/topology.hpp"
 
 namespace dist::capi {
 

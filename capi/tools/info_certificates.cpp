@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capi/tools/info_certificates.hpp"
 
-#include "core/net/link_security.hpp"
+#include "core/cluster/link_security.hpp"
 
 #ifdef DIST_INFO_HAS_OPENSSL
 #include "core/net/grpc/certificates.hpp"

@@ -20,7 +20,7 @@
 #include "core/base/os/addresses.hpp"
 #include "core/base/text.hpp"
 #include "core/cluster/job_settings.hpp"
-#include "core/net/link_security.hpp"
+#include "core/cluster/link_security.hpp"
 
 namespace dist::info {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "capi/tools/info_text.hpp"
 #include "core/base/memory.hpp"
-#include "core/rendezvous/launcher.hpp"
+#include "core/net/membership/launcher.hpp"
 
 namespace dist::info {
 namespace {

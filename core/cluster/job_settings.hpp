@@ -10,7 +10,7 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
-#include "core/net/link_security.hpp"
+#include "core/cluster/link_security.hpp"
 
 namespace dist {
 

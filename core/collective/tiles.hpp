@@ -9,7 +9,7 @@
 
 #include "core/base/status.hpp"
 #include "core/collective/collectives.hpp"
-#include "core/topology/partition.hpp"
+#include "core/layout/partition.hpp"
 #include "dist/types.h"
 
 namespace dist {

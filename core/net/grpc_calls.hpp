@@ -5,9 +5,9 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/cluster/link_security.hpp"
 #include "core/net/calls.hpp"
 #include "core/net/grpc_module.hpp"
-#include "core/net/link_security.hpp"
 
 namespace dist {
 

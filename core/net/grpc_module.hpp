@@ -10,9 +10,9 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/os/file.hpp"
+#include "core/cluster/link_security.hpp"
 #include "core/net/calls.hpp"
 #include "core/net/forming.hpp"
-#include "core/net/link_security.hpp"
 #include "core/net/transport.hpp"
 #include "dist/experimental/links.h"
 

@@ -18,8 +18,8 @@
 #include "core/base/held_port.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/cluster/link_security.hpp"
 #include "core/net/grpc_module.hpp"
-#include "core/net/link_security.hpp"
 #include "core/net/network.hpp"
 
 namespace dist {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The common format of messages between a coordinator, its workers and parameter servers: a tuple that starts
-// with a tensor i64[n] of numbers, followed by the data that they describe (core/rpc/message.hpp encodes it).
+// with a tensor i64[n] of numbers, followed by the data that they describe (core/net/rpc/message.hpp encodes it).
 #pragma once
 
 #include <cstddef>

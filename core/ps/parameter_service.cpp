@@ -8,9 +8,9 @@
 
 #include "core/base/os/clock.hpp"
 #include "core/base/text.hpp"
+#include "core/net/rpc/answer.hpp"
+#include "core/net/rpc/message.hpp"
 #include "core/ps/numbers.hpp"
-#include "core/rpc/answer.hpp"
-#include "core/rpc/message.hpp"
 
 namespace dist {
 namespace {

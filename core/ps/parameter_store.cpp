@@ -10,7 +10,7 @@
 #include "core/base/text.hpp"
 #include "core/kernel/fp_environment.hpp"
 #include "core/kernel/in_place.hpp"
-#include "core/rpc/answer.hpp"
+#include "core/net/rpc/answer.hpp"
 
 namespace dist {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/base/tensor.hpp"
 #include "core/base/text.hpp"
-#include "core/partitioner/partitioner.hpp"
+#include "core/layout/partitioner.hpp"
 #include "core/ps/numbers.hpp"
 #include "core/ps/parameter_store.hpp"
 #include "core/value/composite.hpp"

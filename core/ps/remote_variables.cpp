@@ -7,7 +7,7 @@
 
 #include "core/base/os/clock.hpp"
 #include "core/base/tensor.hpp"
-#include "core/partitioner/partitioner.hpp"
+#include "core/layout/partitioner.hpp"
 #include "core/ps/numbers.hpp"
 
 namespace dist {

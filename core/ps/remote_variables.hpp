@@ -14,9 +14,9 @@
 #include "core/base/cancel.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/net/rpc/client.hpp"
 #include "core/ps/directory.hpp"
 #include "core/ps/pushes.hpp"
-#include "core/rpc/client.hpp"
 
 namespace dist {
 

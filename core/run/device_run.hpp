@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/base/status.hpp"
-#include "core/mesh/shards.hpp"
+#include "core/layout/shards.hpp"
 #include "core/run/replica.hpp"
 #include "core/run/run_values.hpp"
 #include "core/value/value.hpp"

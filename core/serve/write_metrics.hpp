@@ -3,9 +3,9 @@
 // begins.
 #pragma once
 
+#include "core/base/text_out.hpp"
 #include "core/serve/instances.hpp"
 #include "core/trace/recorder.hpp"
-#include "core/trace/text.hpp"
 
 namespace dist {
 

@@ -2,8 +2,8 @@
 // explain(): describes how a strategy uses this machine, and why. It writes a summary of three lines, then groups of details.
 #pragma once
 
+#include "core/base/text_out.hpp"
 #include "core/strategy/strategy.hpp"
-#include "core/trace/text.hpp"
 
 namespace dist {
 

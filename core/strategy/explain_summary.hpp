@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/trace/text.hpp"
+#include "core/base/text_out.hpp"
 #include "dist/types.h"
 
 namespace dist {

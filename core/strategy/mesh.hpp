@@ -10,9 +10,9 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/layout/device_assignment.hpp"
+#include "core/layout/partition.hpp"
 #include "core/run/device_team.hpp"
-#include "core/topology/device_assignment.hpp"
-#include "core/topology/partition.hpp"
 
 namespace dist {
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/base/status.hpp"
-#include "core/metric/metric.hpp"
 #include "core/strategy/strategy.hpp"
+#include "core/value/metric.hpp"
 
 namespace dist {
 

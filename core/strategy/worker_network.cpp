@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/base/text.hpp"
+#include "core/cluster/link_security.hpp"
 #include "core/net/grpc_network.hpp"
 #include "core/net/link_modules.hpp"
-#include "core/net/link_security.hpp"
 #include "core/net/shm/shm_network.hpp"
 
 namespace dist {

@@ -5,9 +5,9 @@
 
 #include <span>
 
+#include "core/base/text_out.hpp"
 #include "core/trace/snapshot.hpp"
 #include "core/trace/spans.hpp"
-#include "core/trace/text.hpp"
 
 namespace dist {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "core/base/text.hpp"
-#include "core/trace/text.hpp"
+#include "core/base/text_out.hpp"
 
 namespace dist {
 

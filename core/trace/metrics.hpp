@@ -4,8 +4,8 @@
 
 #include <cstddef>
 
+#include "core/base/text_out.hpp"
 #include "core/trace/recorder.hpp"
-#include "core/trace/text.hpp"
 
 namespace dist {
 

@@ -14,7 +14,7 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
-#include "core/trace/text.hpp"
+#include "core/base/text_out.hpp"
 
 namespace dist {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "core/trace/text.hpp"
+#include "core/base/text_out.hpp"
 
 namespace dist {
 

@@ -10,27 +10,22 @@ BELOW = {  # part of core/ -> the parts directly below it
     "base": [],
     "kernel": ["base"],
     "trace": ["base"],
-    "net": ["base"],
-    "cluster": ["net"],
-    "partitioner": ["base"],
-    "comm": ["kernel", "trace", "net"],
-    "topology": ["kernel"],
-    "collective": ["comm", "topology"],
-    "async": ["collective"],
+    "cluster": ["base"],
     "value": ["kernel"],
-    "mesh": ["value", "topology"],
+    "layout": ["value"],
+    "net": ["cluster"],
+    "net/rpc": ["net", "value"],
+    "net/membership": ["net/rpc"],
+    "comm": ["kernel", "trace", "net"],
+    "collective": ["comm", "layout"],
+    "async": ["collective"],
     "cross_replica": ["value"],
     "input": ["value"],
     "checkpoint": ["value"],
-    "metric": ["value"],
-    "inspect": ["cross_replica", "trace"],
-    "rpc": ["value", "cluster"],
-    "rendezvous": ["rpc"],
-    "ps": ["rpc", "partitioner", "trace"],
-    "coordinator": ["ps", "checkpoint"],
-    "run": ["async", "mesh", "cross_replica"],
+    "ps": ["net/rpc", "layout", "trace", "checkpoint"],
+    "run": ["async", "cross_replica"],
     "serve": ["run"],
-    "strategy": ["serve", "input", "checkpoint", "metric", "cluster"],
+    "strategy": ["serve", "input", "checkpoint"],
 }
 # The public headers that core/ may include: the types of the C API, and the interface of link modules.
 KNOWN = ("dist/types.h", "dist/experimental/links.h")
@@ -40,6 +35,12 @@ INCLUDE = re.compile(r'^\s*[#%]\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 SYSTEM = re.compile(
     r"^(linux|sys|asm|mach|netinet|arpa)/|^(unistd|pthread|sched|signal|dlfcn|poll|fcntl)\.h$|^windows\.h$"
 )
+
+
+def part_of(folders: tuple[str, ...]) -> str:
+    """Returns the part to which a folder below core/ belongs: the longest path that BELOW has, or the first folder."""
+    below = "/".join(folders[:2])
+    return below if below in BELOW else folders[0]
 
 
 def reachable(part: str) -> set[str]:
@@ -54,13 +55,13 @@ def fault(path: Path, quote: str, name: str) -> str | None:
     top = path.parts[0]
     target = name.split("/")
     if top == "core":
-        part = path.parts[1]
+        part = part_of(path.parts[1:-1])
         if part not in BELOW:
             return f"core/{part} has no place in the include direction: add it to tests/check/includes.py"
         if target[0] == "capi" or (target[0] == "dist" and name not in KNOWN):
             return f"of what lies above it, the core knows {' and '.join(KNOWN)} alone"
-        if target[0] == "core" and target[1] not in reachable(part):
-            return f"core/{part} stands below core/{target[1]}"
+        if target[0] == "core" and (other := part_of(tuple(target[1:-1]))) not in reachable(part):
+            return f"core/{part} stands below core/{other}"
         if SYSTEM.match(name) and path.parts[:3] != ("core", "base", "os"):
             return "what an operating system offers is wrapped in core/base/os"
         if quote == '"' and target[0] not in ("core", "dist", "hwy"):

@@ -17,10 +17,10 @@ extern "C" {
 #include <string>
 #include <vector>
 
+#include "core/net/rpc/message.hpp"
 #include "core/ps/directory.hpp"
 #include "core/ps/numbers.hpp"
 #include "core/ps/parameter_service.hpp"
-#include "core/rpc/message.hpp"
 #include "core/trace/spans.hpp"
 #include "tests/fuzz/bytes.h"
 

@@ -18,7 +18,7 @@ extern "C" {
 #include <string>
 #include <string_view>
 
-#include "core/rendezvous/registration.hpp"
+#include "core/net/membership/registration.hpp"
 
 namespace dist {
 namespace {

@@ -19,7 +19,7 @@ extern "C" {
 #include <vector>
 
 #include "core/net/grpc/call_frames.hpp"
-#include "core/rpc/message.hpp"
+#include "core/net/rpc/message.hpp"
 #include "tests/fuzz/bytes.h"
 
 namespace dist {

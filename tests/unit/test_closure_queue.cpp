@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/coordinator/closure_queue.hpp, event by event, and under random events.
+// core/ps/closure_queue.hpp, event by event, and under random events.
 #include <algorithm>
 #include <csetjmp>
 #include <cstdarg>
@@ -12,7 +12,7 @@
 #include <set>
 #include <vector>
 
-#include "core/coordinator/closure_queue.hpp"
+#include "core/ps/closure_queue.hpp"
 
 extern "C" {
 #include <cmocka.h>

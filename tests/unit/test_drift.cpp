@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/cross_replica/across_workers.hpp"
-#include "core/inspect/drift.hpp"
-#include "core/inspect/elements.hpp"
+#include "core/cross_replica/drift.hpp"
+#include "core/value/elements.hpp"
 #include "tests/unit/counting_memory.hpp"
 
 // Last: its macro fail() would hide dist::fail().

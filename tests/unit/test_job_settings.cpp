@@ -12,7 +12,7 @@
 #include <string>
 
 #include "core/cluster/job_settings.hpp"
-#include "core/net/link_security.hpp"
+#include "core/cluster/link_security.hpp"
 #include "tests/unit/plain_error.hpp"
 
 extern "C" {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/metric below the C ABI: which replicas a loss needs.
+// Average losses below the C ABI: which replicas a loss needs.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-#include "core/metric/average_loss.hpp"
+#include "core/value/average_loss.hpp"
 #include "tests/unit/plain_error.hpp"
 
 extern "C" {

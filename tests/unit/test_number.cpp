@@ -7,7 +7,7 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "core/inspect/number.hpp"
+#include "core/value/number.hpp"
 #include "tests/enums.h"
 #include "tests/unit/each_value.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/topology below the C ABI: simulated CPU locations of a host, and lack of memory.
+// Topologies below the C ABI: simulated CPU locations of a host, and lack of memory.
 #include <algorithm>
 #include <csetjmp>
 #include <cstdarg>
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/topology/device_assignment.hpp"
-#include "core/topology/host_topology.hpp"
+#include "core/layout/device_assignment.hpp"
+#include "core/layout/host_topology.hpp"
 #include "tests/unit/counting_memory.hpp"
 
 extern "C" {

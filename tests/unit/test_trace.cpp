@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "core/base/collective_traits.hpp"
+#include "core/base/text_out.hpp"
 #include "core/trace/chrome_trace.hpp"
 #include "core/trace/histogram.hpp"
 #include "core/trace/metrics.hpp"
 #include "core/trace/snapshot.hpp"
 #include "core/trace/spans.hpp"
 #include "core/trace/stragglers.hpp"
-#include "core/trace/text.hpp"
 #include "tests/unit/counting_memory.hpp"
 
 extern "C" {
@@ -373,7 +373,8 @@ void every_collective_is_counted(void**) {
   CountingMemory memory;
   FlightRecorder flight(*memory, ReplicaCount(1));
   Recorder& recorder = flight[LocalReplica{0}];
-  for (int32_t collective = DIST_COLLECTIVE_ALL_REDUCE; collective <= static_cast<int32_t>(kLastCollective); ++collective) {
+  for (int32_t collective = DIST_COLLECTIVE_ALL_REDUCE; collective <= static_cast<int32_t>(kLastCollective);
+       ++collective) {
     Arrival arrival = arrival_of(static_cast<uint32_t>(collective), 1, "");
     arrival.collective = collective;
     recorder.begin(collective);
@@ -384,7 +385,8 @@ void every_collective_is_counted(void**) {
   TextOut out(append, &page);
   write_metrics(flight, {"x", "1", "S", 5}, out);
   out.flush();
-  for (int32_t collective = DIST_COLLECTIVE_ALL_REDUCE; collective <= static_cast<int32_t>(kLastCollective); ++collective) {
+  for (int32_t collective = DIST_COLLECTIVE_ALL_REDUCE; collective <= static_cast<int32_t>(kLastCollective);
+       ++collective) {
     const std::string label = std::string("collective=\"") + collective_name(collective) + "\"} 1\n";
     if (std::strstr(page.c_str(), label.c_str()) == nullptr) std::printf("# %s\n", label.c_str());
     assert_non_null(std::strstr(page.c_str(), label.c_str()));

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rendezvous: the workers of a job, each of which knows its rank, their number and one address, learn each other's
+// addresses. Worker 0 listens at that address meanwhile.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/cancel.hpp"
+#include "core/base/held_port.hpp"
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/cluster/cluster_spec.hpp"
+#include "core/cluster/resolver.hpp"
+#include "core/net/membership/launcher.hpp"
+
+namespace dist {
+
+struct MeetingLimits {
+  int64_t timeout_ns = 0;  // 0: kDefaultMeetingNs; < 0: no limit
+  Cancel* cancel = nullptr;
+};
+inline constexpr int64_t kDefaultMeetingNs = int64_t{600} * 1'000'000'000;
+
+// The cluster, with the tasks of job "worker" in the order of ranks, and the port of this worker in it.
+struct Met {
+  Ref<ClusterSpec> spec;
+  Ref<HeldPort> port;
+};
+
+// Finds the place of this process, and blocks until all workers have registered. The security and the address to listen
+// on are from the job's environment.
+Status meet(Memory& memory, const RendezvousOptions& options, const MeetingLimits& limits,
+            RendezvousPlace* place, Met* out);
+
+// Meets the other workers, and makes a resolver.
+Status create_rendezvous_resolver(Memory& memory, const RendezvousOptions& rendezvous,
+                                  const MeetingLimits& limits, const ResolverOptions& options,
+                                  Ref<ClusterResolver>* out);
+
+}  // namespace dist
