@@ -67,7 +67,7 @@ func (s *Strategy) NewBatcher(step StepFunc, options BatcherOptions) (*Batcher, 
 // Close closes a batcher without items. If items have not completed, Close fails with [ErrFailedPrecondition]
 // and the batcher remains usable. Closing a nil or closed batcher does nothing.
 func (b *Batcher) Close() error {
-	if b == nil {
+	if b == nil || b.functions == nil {
 		return nil
 	}
 	ended, err := b.endBy(func(native int64) error {

@@ -213,7 +213,7 @@ func TestWhatHasEndedArrivesHoweverLate(t *testing.T) {
 	other, s := open(t, server), open(t, server)
 	busy, busyItem := first(other)
 	batcher, ended := first(s)
-	release := busyItem.Hold() // its next token arrives before the other item's end
+	release := dist.HoldItem(busyItem) // its next token arrives before the other item's end
 	ended.Cancel()
 	for waiting, active := batcher.Count(); waiting+active > 0; waiting, active = batcher.Count() {
 		runtime.Gosched()

@@ -193,6 +193,9 @@ const maxTextBytes = 1023
 // own returns the program's own error if libdist reports that one, and otherwise libdist's.
 func (f *failures) own(native error) error {
 	native = fromNative(native)
+	if f == nil {
+		return native
+	}
 	if report, ok := native.(*Error); ok {
 		if own := f.reason(report); own != nil {
 			return own

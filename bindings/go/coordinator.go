@@ -66,7 +66,7 @@ func (s *Strategy) NewCoordinator(options *CoordinatorOptions) (*Coordinator, er
 	if u.err != nil {
 		return nil, u.err
 	}
-	if s == nil {
+	if strategy == 0 {
 		var out int64
 		return nil, fromNative(cdist.Dist_coordinator_create(0, native, &out))
 	}
@@ -107,6 +107,9 @@ func (s *sharedCoordinator) drop(native int64) {
 
 // functions returns the functions in the coordinator's options, or nil if there are none.
 func (s *sharedCoordinator) functions() *attached {
+	if s == nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.given
@@ -166,7 +169,7 @@ func (c *Coordinator) with(call func(native int64) error) error {
 // then asks the servers to stop. Remote values stay readable. Inside a [PartitionFunc], Close fails with
 // [ErrFailedPrecondition]. Closing a nil or closed coordinator does nothing.
 func (c *Coordinator) Close() error {
-	if c == nil {
+	if c == nil || c.shared == nil {
 		return nil
 	}
 	if c.shared.partitioning() {

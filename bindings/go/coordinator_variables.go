@@ -19,7 +19,7 @@ func (c *Coordinator) CreateVariable(name string, initial Array, options *PSVari
 		return u.err
 	}
 	err := cdist.Dist_coordinator_create_variable(coordinator, name, numbers, native)
-	if c != nil && err != nil {
+	if c != nil && c.shared != nil && err != nil {
 		return c.shared.functions().own(err)
 	}
 	return fromNative(err)

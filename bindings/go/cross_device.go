@@ -160,7 +160,7 @@ func (c *CrossDevice) with(u *uses, call func(native int64) error) error {
 	if u.err != nil {
 		return u.err
 	}
-	if c == nil {
+	if c == nil || c.call == nil {
 		return fromNative(call(native))
 	}
 	return c.call.do(func() error { return call(native) })

@@ -4,8 +4,8 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// Hold keeps the goroutine that takes what has ended at this item, when it comes to it, until release is called.
-func (i *Item) Hold() (release func()) {
+// HoldItem keeps the goroutine that takes what has ended at this item, when it comes to it, until release is called.
+func HoldItem(i *Item) (release func()) {
 	i.mu.Lock()
 	return i.mu.Unlock
 }

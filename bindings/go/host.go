@@ -178,7 +178,7 @@ func (r *Replica) Leave(err error) error {
 	if refused := r.check(); refused != nil {
 		return refused
 	}
-	if !r.host || cdist.Dist_get_replica() != r.native {
+	if r == nil || !r.host || cdist.Dist_get_replica() != r.native {
 		return newError(ErrFailedPrecondition,
 			"Leave is for a replica that entered by Strategy.Enter, on the goroutine that entered")
 	}

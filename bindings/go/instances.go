@@ -137,7 +137,7 @@ func (s *Strategy) OpenInstances(options InstancesOptions) error {
 	if u.err != nil {
 		return u.err
 	}
-	if s == nil {
+	if strategy == 0 {
 		return fromNative(cdist.Dist_instances_open(0, native))
 	}
 	i := &instances{options: options, given: u.keep()}
@@ -241,7 +241,7 @@ func (s *Strategy) Serve(id int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := fromNative(cdist.Dist_serve(native, id))
-	if report, ok := err.(*Error); ok && s != nil {
+	if report, ok := err.(*Error); ok && s.orNil() != nil {
 		if own := s.held.reason(report); own != nil {
 			return own
 		}

@@ -46,7 +46,7 @@ func (b *Batcher) Submit(ctx context.Context, userData any, options ItemOptions)
 		return nil, err
 	}
 	var u uses
-	if b == nil {
+	if b == nil || b.strategy == nil {
 		return nil, newError(ErrInvalidArgument, "the batcher is nil: Strategy.NewBatcher makes one")
 	}
 	item.strategy = b.strategy
@@ -97,7 +97,7 @@ func (i *Item) Err() error {
 // wait; the item continues. Wait does not take partial results: in a continuous batcher, another goroutine
 // must take them, because an item with too many untaken results takes part in no further step.
 func (i *Item) Wait(ctx context.Context) error {
-	if i == nil {
+	if i == nil || i.done == nil {
 		return newError(ErrInvalidArgument, "the item is nil: Batcher.Submit gives one")
 	}
 	return waitFor(ctx, i.done, &i.err, "the context ended the wait. The item continues to run.")
@@ -107,7 +107,7 @@ func (i *Item) Wait(ctx context.Context) error {
 // the item. If ctx ends first, ok is false, err reports that, and the item continues. Only one goroutine may
 // call Take at a time.
 func (i *Item) Take(ctx context.Context) (result any, ok bool, err error) {
-	if i == nil {
+	if i == nil || i.done == nil {
 		return nil, false, newError(ErrInvalidArgument, "the item is nil: Batcher.Submit gives one")
 	}
 	ctx = contextOr(ctx)

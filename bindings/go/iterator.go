@@ -62,7 +62,7 @@ func (d *Dataset) NewIteratorAt(position Position) (*Iterator, error) {
 
 // with calls a function with the iterator's handle.
 func (it *Iterator) with(call func(native int64) error) error {
-	if it == nil {
+	if it == nil || it.dataset == nil {
 		return fromNative(call(0))
 	}
 	var u uses
@@ -78,7 +78,7 @@ func (it *Iterator) with(call func(native int64) error) error {
 func (it *Iterator) step(call func(native int64) error) error {
 	var u uses
 	defer u.end()
-	if it != nil {
+	if it != nil && it.dataset != nil {
 		u.busy(it.dataset.workers)
 	}
 	if u.err != nil {

@@ -151,7 +151,7 @@ func Collect[T any](ctx context.Context, s *Strategy, fn func(r *Replica) (T, er
 }
 
 func (s *Strategy) run(ctx context.Context, fn ReplicaFunc, values ValuesFunc, call func(r *run, cancel int64) error) error {
-	ctx = contextOr(ctx)
+	ctx, s = contextOr(ctx), s.orNil()
 	if ctx.Err() != nil && !s.hasPeers() { // who have to hear of it
 		return notBegun(ctx)
 	}

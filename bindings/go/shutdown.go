@@ -103,7 +103,7 @@ func (s *Strategy) insideNow() []int {
 // Shutdown fails with [ErrFailedPrecondition], and leaves the strategy open, inside a function of a replica
 // or in the strategy's scope, and if another call that runs a callback has not returned when ctx ends.
 func (s *Strategy) Shutdown(ctx context.Context) error {
-	if s == nil {
+	if s = s.orNil(); s == nil {
 		return nil
 	}
 	ctx = contextOr(ctx)

@@ -193,13 +193,21 @@ func strategyOf(native int64) *Strategy {
 	return s
 }
 
+// orNil returns nil for a zero Strategy, which is like a nil one.
+func (s *Strategy) orNil() *Strategy {
+	if s == nil || s.held == nil {
+		return nil
+	}
+	return s
+}
+
 // Close closes the strategy and ends its threads. It fails with [ErrFailedPrecondition], and leaves the
 // strategy unchanged, if a run or another call that runs a callback is in progress, or if groups or works
 // still exist. Close waits for other calls, which are short. Values, variables and datasets of the strategy
 // stay readable. Closing a nil or closed strategy does nothing. [Strategy.Shutdown] also ends runs in
 // progress.
 func (s *Strategy) Close() error {
-	if s == nil {
+	if s = s.orNil(); s == nil {
 		return nil
 	}
 	s.settle()

@@ -130,7 +130,7 @@ func (r *Request) Err() error {
 // the wait; the request continues. Do not call Wait inside a replica of the same strategy, because the
 // request may need that replica.
 func (r *Request) Wait(ctx context.Context) error {
-	if r == nil {
+	if r == nil || r.done == nil {
 		return newError(ErrInvalidArgument, "the request is nil: Strategy.Submit gives one")
 	}
 	return waitFor(ctx, r.done, &r.err, "the context ended the wait. The request continues to run.")

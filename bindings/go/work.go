@@ -49,7 +49,7 @@ func newWork(native int64, c *collective) *Work {
 }
 
 func (w *Work) do(call func(native int64) error) error {
-	if w == nil {
+	if w == nil || w.replica == nil {
 		return newError(ErrInvalidArgument, "the work is nil: pass Async(&work) or Plan(&work) to a collective")
 	}
 	if err := w.replica.check(); err != nil {
@@ -66,7 +66,7 @@ func (w *Work) do(call func(native int64) error) error {
 
 // round is do for calls that may start a round, and discards the result of the previous one.
 func (w *Work) round(call func(native int64) error) error {
-	if w != nil && w.hold.ended {
+	if w != nil && w.hold != nil && w.hold.ended {
 		w.hold.ended = false
 		w.hold.given.begin()
 	}
@@ -75,7 +75,7 @@ func (w *Work) round(call func(native int64) error) error {
 
 // outcome returns the result of the work: a panic of the program's operator, or libdist's result.
 func (w *Work) outcome(err error) error {
-	if w == nil {
+	if w == nil || w.hold == nil {
 		return err
 	}
 	w.hold.ended = true
@@ -130,7 +130,7 @@ func WaitAny(timeout time.Duration, works ...*Work) (index int, err error) {
 	defer u.end()
 	handles := make([]int64, len(works))
 	for i, w := range works {
-		if w == nil {
+		if w == nil || w.replica == nil {
 			return 0, newError(ErrInvalidArgument, "work %d is nil", i)
 		}
 		u.fail(w.replica.check())
@@ -154,7 +154,7 @@ func (w *Work) Cancel() error { return w.do(cdist.Dist_work_cancel) }
 // Close releases the handle. If the work is in progress, Close waits until it has completed. Close it before
 // the strategy.
 func (w *Work) Close() error {
-	if w != nil {
+	if w != nil && w.replica != nil {
 		w.replica.works.Delete(w)
 		w.close()
 	}
