@@ -32,19 +32,19 @@ class Input:
         given = _tensors.give_all(tensors if isinstance(tensors, (list, tuple)) else [tensors])
         native = dataset_options(**options)
         made = _cdist.dist_dataset_create_from_tensors(handle, given, len(given), native)
-        return Dataset(self._owner(), made)
+        return Dataset._of(self._owner(), made)
 
     def dataset_from_callback(self, fn: Callable[[int], Any], **options: Unpack[DatasetOptions]) -> Dataset:
         """A dataset whose elements `fn(index)` makes, ahead, on another thread; StopIteration ends the pass."""
         source = Source(fn, self._owner())
         made = source.make(_cdist.dist_dataset_create_from_callback, self._native(), dataset_options(**options))
-        return Dataset(self._owner(), made, source)
+        return Dataset._of(self._owner(), made, source)
 
     def dataset_from_iterable(self, make: Callable[[], Iterable[Any]], **options: Unpack[DatasetOptions]) -> Dataset:
         """A dataset of what `make()` gives, an iterable for each pass: a generator function, or `lambda: rows`."""
         source = Source.of_iterables(make, self._owner())
         made = source.make(_cdist.dist_dataset_create_from_callback, self._native(), dataset_options(**options))
-        return Dataset(self._owner(), made, source)
+        return Dataset._of(self._owner(), made, source)
 
     def dataset_from_files(
         self, names: Sequence[str], fn: Callable[[int, str, int], Any], **options: Unpack[DatasetOptions]
@@ -55,7 +55,7 @@ class Input:
         native = dataset_options(**options)
         texts = list(names)
         made = source.make(_cdist.dist_dataset_create_from_files, handle, texts, len(texts), native)
-        return Dataset(self._owner(), made, source)
+        return Dataset._of(self._owner(), made, source)
 
     def dataset_from_function(self, fn: DatasetFn, **options: Unpack[DatasetOptions]) -> Dataset:
         """A dataset of what `fn(context)` makes for an InputContext; its batches go to replicas whole."""
@@ -67,7 +67,7 @@ class Input:
             made = _calls.call(target.failures, _cdist.dist_dataset_create_from_function, handle, token, native)
         finally:
             _calls.release(token)
-        return Dataset(self._owner(), made, *target.sources)
+        return Dataset._of(self._owner(), made, *target.sources)
 
     def _owner(self) -> Strategy:
         from .strategy import Strategy

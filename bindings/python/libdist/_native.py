@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, NoReturn
+from typing import Any, Callable, NoReturn, TypeVar
+
+T = TypeVar("T")
 
 
 class Native:
@@ -32,3 +34,19 @@ class Native:
         """For copy and pickle: a copy would end the same native object a second time."""
         name = type(self).__name__
         raise TypeError(f"a {name} cannot be copied or pickled, because it owns threads or memory of this process")
+
+
+class Returned(Native):
+    """An object that only functions of libdist create, with _of()."""
+
+    __slots__ = ()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise TypeError(f"a {type(self).__name__} cannot be created directly: it is what functions of libdist return")
+
+    @classmethod
+    def _of(cls: type[T], *args: Any) -> T:
+        """Creates an object of a handle that libdist gave."""
+        made = cls.__new__(cls)
+        made._init(*args)  # type: ignore[attr-defined]
+        return made

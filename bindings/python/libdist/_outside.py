@@ -287,7 +287,7 @@ class Outside:
 
     def tensor(self, tensor: TensorLike) -> Value:
         """A copy of a tensor, row-major."""
-        return Value(_cdist.dist_value_create_tensor(self._native("Strategy.tensor"), [_tensors.give(tensor)]))
+        return Value._of(_cdist.dist_value_create_tensor(self._native("Strategy.tensor"), [_tensors.give(tensor)]))
 
     def per_replica(self, items: Sequence[Any]) -> Value:
         """One thing for each replica: wherever a replica receives it, it finds its own."""
@@ -314,13 +314,13 @@ class Outside:
         handle = self._native("Strategy.composite")
         made = [values.make_tensor(handle, part) for part in parts]
         handles = [part._handle for part in made]
-        return Value(_cdist.dist_value_create_composite(handle, int(kind), handles, len(handles)))
+        return Value._of(_cdist.dist_value_create_composite(handle, int(kind), handles, len(handles)))
 
     @staticmethod
     def _of_items(native: Callable[..., int], handle: int, items: Sequence[Any]) -> Value:
         made = [values.make(handle, item) for item in items]
         handles = [item._handle for item in made]
-        return Value(native(handle, handles, len(handles)))
+        return Value._of(native(handle, handles, len(handles)))
 
     def values_from_function(self, fn: Callable[[ValueContext], Any]) -> Any:
         """A value of what fn(context) makes for each replica, one after another."""
@@ -367,7 +367,7 @@ class Outside:
         """The variable that a value is, or is a copy of, as local_results() gives them; None for other values."""
         given = values.make(self._native("Strategy.value_container"), value)
         handle = _cdist.dist_value_container(given._handle)
-        return Variable._of(handle, given) if handle else None
+        return Variable._known(handle, given) if handle else None
 
     def _call(self, native: Callable[..., Any], *arguments: Any) -> Any:
         """A call that may use the program's own functions, whose exceptions it raises; or wait for other workers."""

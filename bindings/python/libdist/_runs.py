@@ -91,7 +91,7 @@ class Run:
             if self._begun == 0 and not self._of_devices:
                 self.first = self._first_replica(handle)
             self._begun += 1
-        replica = Replica(handle, self.strategy, self.shared)
+        replica = Replica._of(handle, self.strategy, self.shared)
         current.replicas.append(replica)
         return replica
 

@@ -11,7 +11,7 @@ from . import _calls, _cdist, values
 from ._arguments import checked, nanoseconds
 from ._arrivals import running_loop, take_here, taken
 from ._context import Context
-from ._native import Native
+from ._native import Native, Returned
 from ._option_fields import BatcherOptions, ItemOptions, batcher_options, item_options
 from ._runs import current
 from .errors import Cancelled, DistError, FailedPrecondition, InvalidArgument
@@ -130,10 +130,10 @@ def _no_function(replica: Replica) -> None:
 
 
 @checked
-class Batch(Native):
+class Batch(Returned):
     """A step, inside its function: items 0 .. len(batch) - 1."""
 
-    def __init__(self, handle: int) -> None:
+    def _init(self, handle: int) -> None:
         self._handle = handle
 
     def _item(self, i: int) -> Item:
@@ -209,7 +209,7 @@ class _Steps:
         self.context = Context()
 
     def on_step(self, handle: int, batch: int) -> int:
-        replica, members = Replica(handle, self.strategy, values.Shared()), Batch(batch)
+        replica, members = Replica._of(handle, self.strategy, values.Shared()), Batch._of(batch)
         current.replicas.append(replica)
         try:
             self.context.call(self.fn, replica, members)

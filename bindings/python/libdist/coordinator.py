@@ -223,7 +223,7 @@ class Coordinator(Native, Reader):
         native = schedule_options(**options)
         with Watch(cancel.signal):
             remote = _cdist.dist_coordinator_schedule(self._native(), function, values.handle_of(given), native)
-        return RemoteValue(remote, self)
+        return RemoteValue._of(remote, self)
 
     def join(self, timeout: Wait = None, cancel: Optional[Cancel] = None) -> None:
         """Waits until all closures have ended; raises what one failed with, once.

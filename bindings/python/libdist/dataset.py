@@ -10,7 +10,7 @@ from . import _calls, _cdist, values
 from ._arguments import checked
 from ._context import Context
 from ._exit import ITERATOR, close_at_exit, finalizing
-from ._native import Native
+from ._native import Returned
 from .errors import FailedPrecondition, OutOfRange
 
 if TYPE_CHECKING:
@@ -179,21 +179,21 @@ class _Reduction:
 
 
 @checked
-class Dataset(Native):
+class Dataset(Returned):
     """A source of batches, each split over the replicas. Every `for batch in dataset` is a pass."""
 
-    def __init__(self, strategy: Strategy, handle: int, *sources: _AnySource) -> None:
+    def _init(self, strategy: Strategy, handle: int, *sources: _AnySource) -> None:
         self._strategy = strategy
         self._handle = handle
         self._sources = sources
 
     def __iter__(self) -> DatasetIterator:
-        return DatasetIterator(self, _cdist.dist_iterator_create(self._native("Dataset.__iter__")))
+        return DatasetIterator._of(self, _cdist.dist_iterator_create(self._native("Dataset.__iter__")))
 
     def iterate_from(self, position: Position) -> DatasetIterator:
         """A pass that begins in its middle, where DatasetIterator.position was."""
         native = native_position(position)
-        return DatasetIterator(self, _cdist.dist_iterator_create_at(self._native("Dataset.iterate_from"), native))
+        return DatasetIterator._of(self, _cdist.dist_iterator_create_at(self._native("Dataset.iterate_from"), native))
 
     @property
     def element_spec(self) -> Any:
@@ -273,10 +273,10 @@ def call(
 
 
 @checked
-class DatasetIterator(Native):
+class DatasetIterator(Returned):
     """One pass over a dataset."""
 
-    def __init__(self, dataset: Dataset, handle: int) -> None:
+    def _init(self, dataset: Dataset, handle: int) -> None:
         self._sources = dataset._sources
         self._workers = dataset._strategy if dataset._strategy._has_peers else None
         self._handle = handle

@@ -47,7 +47,7 @@ class Metric(Native):
         """What holds its state, for checkpoints; valid while the metric is."""
         handle = _cdist.dist_metric_variable(self._native())
         known = _variables.get(handle)
-        variable = known if known is not None else Variable(self._strategy, handle, "owner")
+        variable = known if known is not None else Variable._of(self._strategy, handle, "owner")
         variable._keeper = self
         return variable
 

@@ -13,7 +13,7 @@ from ._callbacks import Kept
 from ._collectives import Collectives, Issue, Op, native_options
 from ._context import Context
 from ._devices import Devices
-from ._native import Native
+from ._native import Returned
 from ._option_fields import ApplyOptions, Options, UpdateOptions, VariableOptions, apply_options
 from ._tensors import Out, TensorLike, Tensors
 from ._updates import UpdateFn, update
@@ -86,13 +86,13 @@ class _Merge:
 
 
 @checked
-class Replica(Native, Collectives[Any], Devices):
+class Replica(Returned, Collectives[Any], Devices):
     """One copy of the replica function: its id, and its side of every collective. Valid inside that function.
 
     Inside run_on_devices() it is a logical device of a replica: `id` is its number, the members are its replica's.
     """
 
-    def __init__(self, handle: int, strategy: Strategy, shared: Optional[values.Shared] = None) -> None:
+    def _init(self, handle: int, strategy: Strategy, shared: Optional[values.Shared] = None) -> None:
         self._handle = handle
         self._over = False
         self._shared = shared

@@ -12,7 +12,7 @@ from . import _calls, _cdist, values
 from ._arguments import Wait, checked, wait_limit
 from ._exit import RPC_CLIENT, RPC_SERVER, close_at_exit, finalizing
 from ._interrupt import Watch
-from ._native import Native
+from ._native import Native, Returned
 from ._option_fields import (
     RpcCallOptions,
     RpcClientOptions,
@@ -130,12 +130,12 @@ class RpcServer(Native):
 
 
 @checked
-class RemoteValue(Native):
+class RemoteValue(Returned):
     """What a call, or a closure, comes to, later. A call whose value nobody holds any more is given up; a closure is not."""
 
     __slots__ = ("_owner", "_handle", "__weakref__")
 
-    def __init__(self, handle: int, owner: object) -> None:
+    def _init(self, handle: int, owner: object) -> None:
         self._handle = handle  # takes over the reference
         self._owner = owner  # a client or coordinator, whose end would end the call
 
@@ -184,7 +184,7 @@ class RpcClient(Native):
         """As call(), without waiting. The memory of arrays is used until they have been sent."""
         given = values.make(_cdist.dist_get_strategy(), tuple(arguments)) if arguments else None
         native = rpc_call_options(**options)
-        return RemoteValue(_cdist.dist_rpc_begin(self._native(), method, values.handle_of(given), native), self)
+        return RemoteValue._of(_cdist.dist_rpc_begin(self._native(), method, values.handle_of(given), native), self)
 
     def methods(self, **options: Unpack[RpcCallOptions]) -> list[str]:
         """The names of the server's methods, sorted."""

@@ -70,7 +70,7 @@ class Request(Native, concurrent.futures.Future[T]):
 
     def on_replica(self, handle: int) -> int:
         """Called on the thread of the replica that is free."""
-        replica = Replica(handle, self._strategy, values.Shared())
+        replica = Replica._of(handle, self._strategy, values.Shared())
         current.replicas.append(replica)
         try:
             self._value = self._context.call(self._fn, replica)
@@ -249,7 +249,7 @@ class InstanceFunctions:
     def _call(self, handle: int, fn: Callable[[Replica], Any]) -> Any:
         from .strategy import strategy_of
 
-        replica = Replica(handle, strategy_of(_cdist.dist_replica_strategy(handle)), values.Shared())
+        replica = Replica._of(handle, strategy_of(_cdist.dist_replica_strategy(handle)), values.Shared())
         current.replicas.append(replica)
         try:
             return self.context.call(fn, replica)

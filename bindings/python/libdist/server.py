@@ -13,7 +13,7 @@ from . import _calls, _cdist, _tensors, values
 from ._arguments import Wait, checked, wait_limit
 from ._exit import SERVER, close_at_exit, finalizing
 from ._interrupt import Watch
-from ._native import Native
+from ._native import Native, Returned
 from ._option_fields import ServerOptions, server_options
 from ._tensors import Array
 from .cancel import Cancel
@@ -83,7 +83,7 @@ class Reader:
 
 
 @checked
-class Closure(Reader):
+class Closure(Returned, Reader):
     """What a function on a worker knows of the job, while it runs; for the thread that runs it.
 
     What it changes is changed once it has returned, all of it or nothing on each parameter server: its reads do not see that. The memory of
@@ -92,7 +92,7 @@ class Closure(Reader):
 
     __slots__ = ("name", "id", "worker", "_handle")
 
-    def __init__(self, handle: int) -> None:
+    def _init(self, handle: int) -> None:
         self._handle = handle
         self.name = str(_cdist.dist_closure_name(handle))
         """By which it was scheduled."""
@@ -159,7 +159,7 @@ class _Function:
         self.fn = fn
 
     def on_closure(self, handle: int, args: int) -> int:
-        closure = Closure(handle)
+        closure = Closure._of(handle)
         try:
             result = self.fn(closure, *given_to(args))
             if closure.id < 0:

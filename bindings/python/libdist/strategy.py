@@ -238,7 +238,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         An exception inside is the replica's failure, and goes on; the others raise what libdist says of it.
         """
         handle = _cdist.dist_replica_enter(self._native("Strategy.enter"), replica_id)
-        replica = Replica(handle, self, self._shared)
+        replica = Replica._of(handle, self, self._shared)
         current.replicas.append(replica)
         status = int(Status.OK)
         try:
@@ -409,4 +409,4 @@ def replica_of(handle: int) -> Optional[Replica]:
     """The object of a replica's handle; None for NULL."""
     if not handle:
         return None
-    return current_replica(handle) or Replica(handle, strategy_of(_cdist.dist_replica_strategy(handle)))
+    return current_replica(handle) or Replica._of(handle, strategy_of(_cdist.dist_replica_strategy(handle)))

@@ -17,7 +17,7 @@ import numpy as np
 
 from . import _calls, _cdist, _tensors
 from ._arguments import Rule, Unfit, checked
-from ._native import Native
+from ._native import Returned
 from ._tensors import Array, TensorLike
 from .constants import DType, ValueKind
 from .partition import Partition
@@ -29,7 +29,7 @@ _DISTRIBUTED = (ValueKind.PER_REPLICA, ValueKind.MIRRORED)
 
 
 @checked
-class Value(Native):
+class Value(Returned):
     """A value of libdist's, which Strategy.value() and its like make. It is immutable, and kept as long as anybody has it.
 
     len(), indexing and iteration are over its components, items or parts.
@@ -37,7 +37,7 @@ class Value(Native):
 
     __slots__ = ("_handle", "__weakref__")
 
-    def __init__(self, handle: int) -> None:
+    def _init(self, handle: int) -> None:
         self._handle = handle  # takes over the reference
 
     # The module's own names are gone when the interpreter ends: hence the default.
@@ -47,7 +47,7 @@ class Value(Native):
 
     @staticmethod
     def _borrowed(handle: int) -> Value:
-        return Value(_cdist.dist_value_retain(handle))
+        return Value._of(_cdist.dist_value_retain(handle))
 
     def _hand_over(self) -> int:
         """A reference for libdist."""
@@ -229,12 +229,12 @@ def make(strategy: int, thing: Any, seen: Optional[Seen] = None) -> Value:
         items = [make(strategy, item, seen) for item in thing]
         handles = [item._handle for item in items]
         if isinstance(thing, list):
-            return Value(_cdist.dist_value_create_list(strategy, handles, len(handles)))
-        return Value(_cdist.dist_value_create_tuple(strategy, handles, len(handles)))
+            return Value._of(_cdist.dist_value_create_list(strategy, handles, len(handles)))
+        return Value._of(_cdist.dist_value_create_tuple(strategy, handles, len(handles)))
     if isinstance(thing, Mapping):
         keys = list(thing)
         items = [make(strategy, thing[key], seen) for key in keys]
-        return Value(_cdist.dist_value_create_dict(strategy, keys, [item._handle for item in items], len(keys)))
+        return Value._of(_cdist.dist_value_create_dict(strategy, keys, [item._handle for item in items], len(keys)))
     if seen is None:
         return _leaf(strategy, thing)
     known = seen.values.get(id(thing))
@@ -250,9 +250,9 @@ def make_tensor(strategy: int, thing: Any, seen: Optional[Seen] = None) -> Value
 
 def _leaf(strategy: int, thing: Any) -> Value:
     if thing is None:
-        return Value(_cdist.dist_value_create_none(strategy))
+        return Value._of(_cdist.dist_value_create_none(strategy))
     if isinstance(thing, str):
-        return Value(_cdist.dist_value_create_text(strategy, thing))
+        return Value._of(_cdist.dist_value_create_text(strategy, thing))
     as_value = getattr(thing, "_as_value", None)
     if as_value is not None:
         value: Value = as_value()
@@ -261,7 +261,7 @@ def _leaf(strategy: int, thing: Any) -> Value:
         return _wrap(strategy, thing)
     token = _calls.keep(thing)
     try:
-        return Value(_cdist.dist_value_wrap_object(strategy, token))
+        return Value._of(_cdist.dist_value_wrap_object(strategy, token))
     except BaseException:
         _calls.release(token)
         raise
@@ -275,14 +275,14 @@ def _wrap(strategy: int, tensor: TensorLike) -> Value:
     elif isinstance(tensor, Value):
         return tensor
     elif hasattr(tensor, "__dlpack__"):
-        return Value(_tensors.dlpack_value(strategy, tensor))
+        return Value._of(_tensors.dlpack_value(strategy, tensor))
     elif isinstance(tensor, (int, float, complex, np.generic)):
-        return Value(_cdist.dist_value_create_tensor(strategy, [_tensors.give(tensor)]))
+        return Value._of(_cdist.dist_value_create_tensor(strategy, [_tensors.give(tensor)]))
     given = _tensors.give(tensor)
     # A memoryview holds the buffer itself, so that a bytearray cannot move.
     token = _calls.keep(given if isinstance(given, tuple) else memoryview(given))
     try:
-        return Value(_cdist.dist_value_wrap_tensor(strategy, [given], token))
+        return Value._of(_cdist.dist_value_wrap_tensor(strategy, [given], token))
     except BaseException:
         _calls.release(token)
         raise
@@ -318,13 +318,13 @@ def _leaf_of(value: Value, kind: int) -> Any:
     if kind == ValueKind.VARIABLE:
         from .variables import Variable
 
-        return Variable._of(_cdist.dist_value_variable(value._handle), value)
+        return Variable._known(_cdist.dist_value_variable(value._handle), value)
     return value
 
 
 def owned(handle: int, seen: Optional[Seen] = None) -> Any:
     """unwrap() of a reference that is taken over; None for NULL."""
-    return unwrap(Value(handle), seen) if handle else None
+    return unwrap(Value._of(handle), seen) if handle else None
 
 
 def borrowed(handle: int, seen: Optional[Seen] = None) -> Any:

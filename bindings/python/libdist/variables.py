@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 from . import _calls, _cdist, _tensors, values
 from ._arguments import checked
 from ._callbacks import Initial as Initializer
-from ._native import Native
+from ._native import Returned
 from ._option_fields import VariableOptions, variable_options
 from ._tensors import TensorLike
 from .constants import Aggregation, Assign, Scatter, Synchronization
@@ -46,10 +46,10 @@ Initial = Union[None, TensorLike, Callable[[], Any]]
 
 
 @checked
-class Variable(Native):
+class Variable(Returned):
     """A tensor that outlives runs; Strategy.variable() makes it. It may be an argument of a run."""
 
-    def __init__(self, strategy: Strategy, handle: int, ended_by: str, value: Optional[Value] = None) -> None:
+    def _init(self, strategy: Strategy, handle: int, ended_by: str, value: Optional[Value] = None) -> None:
         """ended_by: "collector", "close" (it is the strategy's too) or "owner"."""
         self._strategy = strategy
         self._handle = handle
@@ -61,14 +61,14 @@ class Variable(Native):
         _variables[handle] = self
 
     @staticmethod
-    def _of(handle: int, value: Value) -> Variable:
+    def _known(handle: int, value: Value) -> Variable:
         """The object of a handle that libdist gives, behind a value."""
         known = _variables.get(handle)
         if known is not None:
             return known
         from .strategy import current_strategy
 
-        return Variable(current_strategy(), handle, "owner", value)
+        return Variable._of(current_strategy(), handle, "owner", value)
 
     # ---- what it is ----------------------------------------------------------------------------------------
 
@@ -194,7 +194,7 @@ class Variable(Native):
         return self._handle
 
     def _as_value(self) -> Value:
-        return Value(_cdist.dist_value_create_variable(self._native()))
+        return Value._of(_cdist.dist_value_create_variable(self._native()))
 
 
 _variables: weakref.WeakValueDictionary[int, Variable] = weakref.WeakValueDictionary()
@@ -217,7 +217,7 @@ def create(strategy: Strategy, initial: Any, name: Optional[str], options: Varia
             made = _calls.call(failures, _cdist.dist_variable_create, handle, tensor, native)
     finally:
         _calls.release(token)
-    return Variable(strategy, made, "collector")
+    return Variable._of(strategy, made, "collector")
 
 
 def ask_for(replica: Replica, name: str, initial: Any, options: VariableOptions) -> Variable:
@@ -232,4 +232,4 @@ def ask_for(replica: Replica, name: str, initial: Any, options: VariableOptions)
     finally:
         _calls.release(token)
     with strategy._lock:
-        return _variables.get(made) or Variable(strategy, made, "close")
+        return _variables.get(made) or Variable._of(strategy, made, "close")

@@ -10,14 +10,21 @@ import numpy as np
 
 from libdist import (
     Aborted,
+    Batch,
+    Closure,
+    Dataset,
+    DatasetIterator,
     FailedPrecondition,
     InvalidArgument,
     ReduceOp,
+    RemoteValue,
+    Replica,
     ResourceExhausted,
     Strategy,
     StrategyKind,
     Threads,
     Value,
+    Variable,
     Work,
     _cdist,
 )
@@ -137,6 +144,27 @@ class BadInput(unittest.TestCase):
                 with self.assertRaises((ValueError, BufferError, TypeError)):
                     strategy.run(lambda replica: replica.all_reduce(ReduceOp.SUM, np.ones(2), out))
             self.assertEqual(frozen.tolist(), [1, 1])
+
+    def test_read_only_memory_in_place(self):
+        frozen = np.ones(2)
+        frozen.flags.writeable = False
+        with Strategy(1) as strategy:
+            with self.assertRaisesRegex(InvalidArgument, "the array is read-only, and a result is to be written to it"):
+                strategy.run(lambda replica: replica.broadcast(0, frozen))
+
+    def test_objects_that_only_libdist_creates(self):
+        for kind in (Batch, Closure, Dataset, DatasetIterator, RemoteValue, Replica, Value, Variable):
+            for arguments in ((), (3,), (3, None), (3, 3)):
+                with self.assertRaisesRegex(TypeError, f"a {kind.__name__} cannot be created directly"):
+                    kind(*arguments)
+
+    def test_counts_below_zero(self):
+        def step(replica):
+            replica.all_reduce(ReduceOp.SUM, np.ones(2), contributions=-1)
+
+        with Strategy(1) as strategy:
+            with self.assertRaisesRegex(InvalidArgument, r"^Replica.all_reduce\(\): contributions is -1, but must be 0 or more"):
+                strategy.run(step)
 
     def test_lists_that_do_not_fit_together(self):
         one, two = np.ones(1), [np.ones(1), np.ones(1)]
