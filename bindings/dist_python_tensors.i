@@ -74,12 +74,17 @@ class Views {
     Py_buffer &buffer = buffers_.back();
     if (PyObject_GetBuffer(item, &buffer, PyBUF_STRIDES | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0))) {
       buffers_.pop_back();
+      Py_buffer readable;
+      if (writable && (PyErr_Clear(), PyObject_GetBuffer(item, &readable, PyBUF_STRIDES | PyBUF_FORMAT)) == 0) {
+        PyBuffer_Release(&readable);
+        return refuse(DIST_INVALID_ARGUMENT, "the array is read-only, and a result is to be written to it");
+      }
       return false;
     }
     const dist_dtype dtype = dtype_of(buffer);
     if (!dtype) return refuse(DIST_INVALID_ARGUMENT, "elements of this type, or of this byte order, are not for libdist");
     if (buffer.ndim > DIST_MAX_NDIM)
-      return refuse(DIST_INVALID_ARGUMENT, "a tensor has more than DIST_MAX_NDIM (16) dimensions");
+      return refuse(DIST_INVALID_ARGUMENT, "a tensor has more than MAX_NDIM (16) dimensions");
     const int64_t *strides = nullptr;
     if (!PyBuffer_IsContiguous(&buffer, 'C')) {
       strides = numbers_.data() + numbers_.size();
@@ -113,7 +118,7 @@ class Views {
   }
   bool add_numbers(PyObject *tuple) {
     if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) > DIST_MAX_NDIM)
-      return refuse(DIST_INVALID_ARGUMENT, "a shape is a tuple of at most DIST_MAX_NDIM (16) numbers");
+      return refuse(DIST_INVALID_ARGUMENT, "a shape is a tuple of at most MAX_NDIM (16) numbers");
     for (Py_ssize_t d = 0; d < PyTuple_GET_SIZE(tuple); d++)
       numbers_.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, d)));
     return !PyErr_Occurred();

@@ -442,7 +442,7 @@ RUNTIME = {
     "concurrent.futures": ("Executor",),
     "dataclasses": ("dataclass",),
     "typing": ("TYPE_CHECKING", "Any", "Callable", "Mapping", "Optional", "Sequence", "TypedDict", "Union"),
-    "._arguments": ("Delay", "Limit", "Timeout", "checked", "delay", "limit", "nanoseconds", "seconds_of"),
+    "._arguments": ("Count", "Delay", "Limit", "Timeout", "checked", "delay", "limit", "nanoseconds", "seconds_of"),
     "._callbacks": (
         "Applier", "Initial", "Kept", "Log", "LogFn", "Operator", "PartitionFn", "Partitioner", "Reducer",
     ),
@@ -535,7 +535,7 @@ class Argument:
         if kind == "flag":
             return "bool", "False", set_it + "int({})"
         if kind in ("int", "long"):
-            return "int", "0", set_it + "{}"
+            return "Count" if option.type == "size_t" else "int", "0", set_it + "{}"
         if kind == "real":
             return "float", "0.0", set_it + "{}"
         if kind == "text":

@@ -160,6 +160,17 @@ def _integer(given: Any) -> int:
     raise Unfit(given, "an integer")
 
 
+def _count(given: Any) -> int:
+    number = _integer(given)
+    if number < 0:
+        raise Unfit(given, "0 or more", right_type=True)
+    return number
+
+
+Count = Annotated[int, Rule(_count, "an integer, 0 or more")]
+"""A number of things."""
+
+
 def _boolean(given: Any) -> bool:
     if given is True or given is False:
         return bool(given)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Mapping, Optional, Sequence, TYPE_CHECKING, TypedDict, Union
 
 from . import _cdist
-from ._arguments import Delay, Limit, Timeout, checked, delay, limit, nanoseconds, seconds_of
+from ._arguments import Count, Delay, Limit, Timeout, checked, delay, limit, nanoseconds, seconds_of
 from ._callbacks import Applier, Kept, Log, LogFn, Operator, PartitionFn, Partitioner, Reducer
 from ._options import add_results, set_axes, set_jobs, set_metadata, set_weights
 from .budget import set_executor
@@ -137,7 +137,7 @@ class StrategyOptions(TypedDict, total=False):
     threads: Threads
     numerics: Numerics
     timeout: Timeout
-    async_bytes: int
+    async_bytes: Count
     devices: Optional[Sequence[str]]
     parameter_device: Optional[str]
     communication: Optional[CommunicationOptions]
@@ -145,7 +145,7 @@ class StrategyOptions(TypedDict, total=False):
     functions: Optional[HostFunctions]
     placement: Placement
     cpus: Optional[Sequence[int]]
-    stack_size_bytes: int
+    stack_size_bytes: Count
     budget: Optional[Budget]
     move_host_threads: bool
     helper_threads: bool
@@ -159,7 +159,7 @@ class StrategyOptions(TypedDict, total=False):
     cluster_resolver: Optional[ClusterResolver]
     network: Optional[Network]
     replicas_of_workers: Optional[Sequence[int]]
-    staging_bytes: int
+    staging_bytes: Count
     reform: Reform
     max_workers: Optional[int]
 
@@ -172,7 +172,7 @@ def strategy_options(
     threads: Threads = Threads.CALLER,
     numerics: Numerics = Numerics.ORDERED,
     timeout: Timeout = None,
-    async_bytes: int = 0,
+    async_bytes: Count = 0,
     devices: Optional[Sequence[str]] = None,
     parameter_device: Optional[str] = None,
     communication: Optional[CommunicationOptions] = None,
@@ -180,7 +180,7 @@ def strategy_options(
     functions: Optional[HostFunctions] = None,
     placement: Placement = Placement.FREE,
     cpus: Optional[Sequence[int]] = None,
-    stack_size_bytes: int = 0,
+    stack_size_bytes: Count = 0,
     budget: Optional[Budget] = None,
     move_host_threads: bool = False,
     helper_threads: bool = False,
@@ -194,7 +194,7 @@ def strategy_options(
     cluster_resolver: Optional[ClusterResolver] = None,
     network: Optional[Network] = None,
     replicas_of_workers: Optional[Sequence[int]] = None,
-    staging_bytes: int = 0,
+    staging_bytes: Count = 0,
     reform: Reform = Reform.EXPLICIT,
     max_workers: Optional[int] = None,
 ) -> Any:
@@ -297,12 +297,12 @@ class Options(TypedDict, total=False):
     timeout: Timeout
     group: Optional[Group]
     weights: Union[None, float, Sequence[float]]
-    contributions: int
+    contributions: Count
     splits: Optional[Sequence[int]]
     axis: int
-    bytes_per_pack: int
+    bytes_per_pack: Count
     cancel: Optional[Cancel]
-    reduce_element_bytes: int
+    reduce_element_bytes: Count
 
 
 def collective_options(
@@ -312,12 +312,12 @@ def collective_options(
     timeout: Timeout = None,
     group: Optional[Group] = None,
     weights: Union[None, float, Sequence[float]] = None,
-    contributions: int = 0,
+    contributions: Count = 0,
     splits: Optional[Sequence[int]] = None,
     axis: int = 0,
-    bytes_per_pack: int = 0,
+    bytes_per_pack: Count = 0,
     cancel: Optional[Cancel] = None,
-    reduce_element_bytes: int = 0,
+    reduce_element_bytes: Count = 0,
 ) -> Any:
     """Options for C."""
     native = _cdist.dist_collective_options()
@@ -357,7 +357,7 @@ class CommunicationOptions:
     timeout: longest wait for a peer, in seconds; None = not set, a negative number = no limit.
     """
 
-    bytes_per_pack: int = 0
+    bytes_per_pack: Count = 0
     timeout: Timeout = None
 
     def _native(self) -> Any:
@@ -574,7 +574,7 @@ class BatcherOptions(TypedDict, total=False):
     max_items: int
     max_delay: Delay
     max_waiting: int
-    max_bytes: int
+    max_bytes: Count
     buckets: Optional[Sequence[int]]
     continuous: bool
     max_results: int
@@ -585,7 +585,7 @@ def batcher_options(
     max_items: int = 0,
     max_delay: Delay = None,
     max_waiting: int = 0,
-    max_bytes: int = 0,
+    max_bytes: Count = 0,
     buckets: Optional[Sequence[int]] = None,
     continuous: bool = False,
     max_results: int = 0,
@@ -627,7 +627,7 @@ class ItemOptions(TypedDict, total=False):
     timeout: Limit
     cancel: Optional[Cancel]
     length: int
-    size: int
+    size: Count
 
 
 def item_options(
@@ -636,7 +636,7 @@ def item_options(
     timeout: Limit = None,
     cancel: Optional[Cancel] = None,
     length: int = 0,
-    size: int = 0,
+    size: Count = 0,
 ) -> int:
     """Submits with ItemOptions: the request's handle."""
     handle: int = _cdist.batcher_submit(
@@ -1110,12 +1110,12 @@ class NetworkOptions(TypedDict, total=False):
     default (1 MiB).
     """
 
-    credit_bytes: int
+    credit_bytes: Count
 
 
 def network_options(
     *,
-    credit_bytes: int = 0,
+    credit_bytes: Count = 0,
 ) -> Any:
     """NetworkOptions for C."""
     native = _cdist.dist_network_options()
@@ -1172,7 +1172,7 @@ class CrossDeviceOptions(TypedDict, total=False):
     reduce_to_device: Optional[str]
     accumulate: Optional[Operator]
     functions: Optional[HostFunctions]
-    accumulate_element_bytes: int
+    accumulate_element_bytes: Count
 
 
 def cross_device_options(
@@ -1182,7 +1182,7 @@ def cross_device_options(
     reduce_to_device: Optional[str] = None,
     accumulate: Optional[Operator] = None,
     functions: Optional[HostFunctions] = None,
-    accumulate_element_bytes: int = 0,
+    accumulate_element_bytes: Count = 0,
 ) -> Any:
     """CrossDeviceOptions for C."""
     native = _cdist.dist_cross_device_options()
@@ -1296,7 +1296,7 @@ class CoordinatorOptions(TypedDict, total=False):
     closures_per_worker: int
     max_losses: int
     timeout: Timeout
-    max_message_bytes: int
+    max_message_bytes: Count
     partitioner: Optional[PartitionFn]
 
 
@@ -1307,7 +1307,7 @@ def coordinator_options(
     closures_per_worker: int = 0,
     max_losses: int = 0,
     timeout: Timeout = None,
-    max_message_bytes: int = 0,
+    max_message_bytes: Count = 0,
     partitioner: Optional[PartitionFn] = None,
 ) -> Any:
     """CoordinatorOptions for C."""
@@ -1473,7 +1473,7 @@ class ServerOptions(TypedDict, total=False):
     num_threads: int
     bind_address: Optional[str]
     start_timeout: Timeout
-    max_message_bytes: int
+    max_message_bytes: Count
 
 
 def server_options(
@@ -1481,7 +1481,7 @@ def server_options(
     num_threads: int = 0,
     bind_address: Optional[str] = None,
     start_timeout: Timeout = None,
-    max_message_bytes: int = 0,
+    max_message_bytes: Count = 0,
 ) -> Any:
     """ServerOptions for C."""
     native = _cdist.dist_server_options()

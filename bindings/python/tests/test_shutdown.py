@@ -187,7 +187,7 @@ class Options(unittest.TestCase):
             ("stack_size_bytes", 1, libdist.InvalidArgument),
             ("stack_size_bytes", -1, libdist.InvalidArgument),
             ("async_bytes", 2**63, libdist.InvalidArgument),
-            ("async_bytes", -1, OverflowError),
+            ("async_bytes", -1, libdist.InvalidArgument),
         ):
             with self.subTest(name, number=number), self.assertRaisesRegex(error, name):
                 Strategy(2, **{name: number})
