@@ -26,6 +26,7 @@ import java.util.Objects;
  */
 public final class Tensor {
     private static final int HEADER = 4;
+    private static final int MAX_DIMENSIONS = 16; // DIST_MAX_NDIM
 
     private final long address;
     private final Object memory; // whose lifetime is that of what lies at the address
@@ -105,8 +106,12 @@ public final class Tensor {
 
     /** Returns a tensor of zeros in new memory. */
     public static Tensor zeros(DType dtype, long... shape) {
-        long sizeBytes = Math.multiplyExact(size(shape), dtype.sizeBytes());
-        return of(dtype, DirectBuffers.bytes(Math.toIntExact(sizeBytes)), shape);
+        long size = size(shape);
+        if (size > Integer.MAX_VALUE / dtype.sizeBytes()) {
+            throw new IllegalArgumentException("shape " + Arrays.toString(shape) + " has " + size + " elements of "
+                    + dtype.sizeBytes() + " bytes, but a buffer has at most " + Integer.MAX_VALUE + " bytes");
+        }
+        return of(dtype, DirectBuffers.bytes((int) size * dtype.sizeBytes()), shape);
     }
 
     private static Tensor over(DType dtype, Buffer data, ByteOrder order, long[] shape) {
@@ -261,12 +266,19 @@ public final class Tensor {
 
     private static long size(long[] shape) {
         Objects.requireNonNull(shape, "shape");
+        if (shape.length > MAX_DIMENSIONS) {
+            throw new IllegalArgumentException("shape " + Arrays.toString(shape) + " has " + shape.length
+                    + " dimensions, but a tensor has at most " + MAX_DIMENSIONS);
+        }
         long size = 1;
         for (long dimension : shape) {
             if (dimension < 0) {
                 throw new IllegalArgumentException("a negative size in the shape " + Arrays.toString(shape));
             }
-            size = Math.multiplyExact(size, dimension);
+            if (dimension != 0 && size > Long.MAX_VALUE / dimension) {
+                throw new IllegalArgumentException("shape " + Arrays.toString(shape) + " has too many elements");
+            }
+            size *= dimension;
         }
         return size;
     }
