@@ -278,7 +278,7 @@ static int32_t fail_as_told(int32_t status, const char *text) {
 /** The text with marks (dist_last_error_marked()) in this language's words. It is valid until the thread's next call. */
 static const char *own_words(const char *marked) {
   thread_local std::string text;
-  text = dist_swig::own_words(marked);
+  text = dist_swig::own_words(marked, "");
   return text.c_str();
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Written by bindings/enums.py from the headers: do not edit. C's constants in messages, as Go, Java and Python call
-   them; dist_names.i reads the table. */
+   them, and the options with names of one word; dist_names.i reads the tables. */
 %{
 static const char dist_swig_enum_names[] = R"(
 DIST_OK | - | Status.OK | Status.OK
@@ -196,5 +196,80 @@ DIST_PREEMPTION_... | dist.PreemptionState | PreemptionState | PreemptionState
 DIST_PREEMPTION_NONE | dist.PreemptionNone | PreemptionState.NONE | PreemptionState.NONE
 DIST_PREEMPTION_SAVED | dist.PreemptionSaved | PreemptionState.SAVED | PreemptionState.SAVED
 DIST_PREEMPTION_OVER | dist.PreemptionOver | PreemptionState.OVER | PreemptionState.OVER
+)";
+
+static const char dist_swig_options[] = R"(
+accumulate
+address dist_rpc_server_create dist_rpc_client_create
+aggregation dist_reduce_op_from_aggregation
+allocator dist_cancel_create dist_completions_create dist_budget_create dist_versions_create
+axes dist_reduce
+axis dist_gather dist_partitions_fixed_shards dist_partitions_min_size dist_partitions_max_size dist_cross_device_gather
+buckets
+budget dist_budget_destroy
+bytes
+callbacks
+cancel dist_cancel_signal dist_cancel_signalled dist_cancel_destroy dist_coordinator_join dist_preemption_save_if_preempted dist_server_join
+clock
+communication
+completions dist_completions_next dist_completions_descriptor dist_completions_destroy
+continuous
+contributions
+copy dist_variable_copy_name dist_variable_device
+cpu
+cpus
+devices
+domain dist_enum_name dist_enum_from_name
+done
+environment
+executor dist_executor_init
+fn dist_run dist_run_values dist_replica_parallel_for dist_merge_call dist_submit dist_values_from_function dist_update dist_update_non_slot dist_replica_update dist_dataset_create_from_callback dist_dataset_create_from_function dist_dataset_create_from_files dist_dataset_reduce dist_strategy_explain dist_strategy_write_trace dist_strategy_write_metrics dist_dataset_explain dist_value_describe dist_variable_describe dist_topology_explain dist_run_on_devices dist_slurm_expand_host_list dist_cluster_explain dist_rpc_server_register dist_coordinator_write_trace dist_preemption_run dist_server_register dist_server_register_update dist_server_write_trace
+functions dist_strategy_functions_init dist_cluster_resolver_functions_init dist_cluster_resolver_create_host dist_cross_device_functions_init dist_link_register
+group dist_group_destroy dist_group_size dist_group_rank
+host
+index dist_strategy_parameter_device dist_value_item dist_value_key dist_checkpoint_name dist_checkpoint_metadata_key dist_cluster_spec_job dist_coordinator_variable_name dist_server_create
+initiates
+interleave
+jobs dist_cluster_spec_create
+kind dist_scan dist_value_create_composite dist_metric_create
+length
+link
+log
+mesh
+momentum
+name dist_has_feature dist_enum_from_name dist_canonical_device dist_replica_variable dist_strategy_write_metrics dist_metric_create dist_checkpoint_spec dist_checkpoint_read dist_checkpoint_map dist_device_axis dist_device_axis_group dist_coordinator_create_variable dist_coordinator_variable_spec dist_coordinator_variable_part dist_coordinator_read_rows dist_coordinator_assign dist_coordinator_scatter dist_coordinator_create_per_worker dist_server_register dist_server_register_update dist_closure_read_rows dist_closure_assign dist_closure_scatter dist_closure_per_worker
+names dist_dataset_create_from_files dist_coordinator_read dist_coordinator_update dist_closure_read dist_closure_update
+network dist_network_destroy
+numerics
+parallel
+partitioner
+partitions
+path dist_checkpoint_save dist_checkpoint_load dist_checkpoint_open dist_coordinator_save dist_coordinator_restore
+placement
+planned
+port
+position dist_iterator_create_at
+prefetch
+priority
+rank
+reform
+results
+seed
+service
+sharded
+shuffle
+size
+splits
+states
+synchronization
+tag
+threads dist_budget_create
+transport
+uneven
+ungrouped
+variables dist_checkpoint_save dist_checkpoint_load
+verify
+weights dist_metric_update
+worker dist_batch_sizes_for_worker
 )";
 %}

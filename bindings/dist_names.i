@@ -432,9 +432,6 @@ dist_quick_broadcast | - | - | Replica.broadcast
 dist_rpc_arguments | - | - | RpcClient.begin
 dist_run_until | - | - | Strategy.run
 accumulate_element_bytes | AccumulateElementBytes | elementBytes | accumulate_element_bytes
-axis | Axis | axis | axis
-communication | Communication | communication | communication
-contributions | Contributions | contributions | contributions
 copy_of_replica | SharedCopy | copyOfReplica | copy_of_replica
 core_assignment | coreAssignment | coreAssignment | core_assignment
 cpus | CPUs | cpus | cpus
@@ -452,7 +449,6 @@ metadata_keys | Metadata | metadata | metadata_keys
 metadata_texts | Metadata | metadataTexts | metadata_texts
 min_shard_bytes | minShardBytes | minShardBytes | min_shard_bytes
 name_space | Namespace | namespace | name_space
-names | Names | names | names
 num_axes | len(Axes) | axes | len(axes)
 num_batch_sizes | len(BatchSizes) | the number of sizes | len(batch_sizes)
 num_buckets | len(Buckets) | buckets | len(buckets)
@@ -478,9 +474,7 @@ reduce_user_data | ReduceWith | reduceUserData | reduce_user_data
 replica_id | replicaID | replicaId | replica_id
 replica_ids | replicaIDs | replicaIds | replica_ids
 request_id | RequestID | requestId | request_id
-results | Results | results | results
 rpc_layer | RPCLayer | rpcLayer | rpc_layer
-splits | Splits | splits | splits
 stack_size_bytes | StackSizeBytes | stackSizeBytes | stack_size_bytes
 stuck_ns | Stuck | stuck | stuck
 task_id | TaskID | taskId | task_id
@@ -557,8 +551,18 @@ static std::string path_name(std::string name) {
   return owner.empty() || owner == "-" || DIST_SWIG_COLUMN == 3 ? last : owner + "." + last;
 }
 
+/* Whether a name of one word is an option rather than an argument of the function. */
+static bool is_option(const std::string &name, const std::string &function) {
+  const std::string options = dist_swig_options, row = "\n" + name.substr(0, name.find('['));
+  size_t at = options.find(row + "\n");
+  if (at != std::string::npos) return true;
+  at = options.find(row + " ");
+  if (at == std::string::npos) return false;
+  return (options.substr(at, options.find('\n', at + 1) - at) + " ").find(" " + function + " ") == std::string::npos;
+}
+
 /* A name of C in this language. */
-static std::string own_name(const std::string &name) {
+static std::string own_name(const std::string &name, const std::string &function) {
   if (name.size() > 2 && name.compare(name.size() - 2, 2, "()") == 0) {
     const std::string found = function_name(name.substr(0, name.size() - 2));
     return DIST_SWIG_COLUMN == 1 ? found : found + "()";
@@ -566,11 +570,11 @@ static std::string own_name(const std::string &name) {
   const std::string found = in_tables(name);
   if (!found.empty() || name.compare(0, 5, "DIST_") == 0) return found.empty() ? name : found;
   if (name.find_first_of("-.") != std::string::npos) return path_name(name);
-  return name.compare(0, 5, "dist_") == 0 ? type_name(name) : field_name(name, false);
+  return name.compare(0, 5, "dist_") == 0 ? type_name(name) : field_name(name, is_option(name, function));
 }
 
-/* A marked text in this language's words. */
-static std::string own_words(const char *marked) {
+/* A marked text of a function's in this language's words. */
+static std::string own_words(const char *marked, const std::string &function) {
   std::string text, name;
   bool in_name = false;
   for (; *marked != '\0'; ++marked) {
@@ -578,7 +582,7 @@ static std::string own_words(const char *marked) {
       (in_name ? name : text) += *marked;
       continue;
     }
-    if (in_name) text += own_name(name);
+    if (in_name) text += own_name(name, function);
     name.clear();
     in_name = *marked == '\x0E';
   }
@@ -589,12 +593,12 @@ static std::string own_words(const char *marked) {
 struct Error {
   Error() {
     if (dist_last_error_marked(&info) != DIST_OK) return;
-    message = own_words(info.message);
-    expected = own_words(info.expected);
-    received = own_words(info.received);
-    hint = own_words(info.hint);
+    message = own_words(info.message, info.function);
+    expected = own_words(info.expected, info.function);
+    received = own_words(info.received, info.function);
+    hint = own_words(info.hint, info.function);
     function = *info.function == '\0' ? std::string() : function_name(info.function);
-    parameter = *info.parameter == '\0' ? std::string() : own_name(info.parameter);
+    parameter = *info.parameter == '\0' ? std::string() : own_name(info.parameter, info.function);
   }
   dist_error_info info = DIST_ERROR_INFO_INIT;
   std::string message, expected, received, hint, function, parameter;

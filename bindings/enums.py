@@ -227,8 +227,23 @@ def name_of(row, constant, language):
     return f"{kind}.{constant.short}" if kind else constant.short
 
 
-def names(ordered):
-    """The enums' part of dist_names.i. The name with dots stands for the enum: DIST_REDUCE_..."""
+def options(found):
+    """The options with names of one word, which Go alone writes otherwise than arguments: an option's name, then the
+    functions that have an argument of this name."""
+    arguments = {}
+    for function in found["functions"]:
+        for argument in function["parameters"]:
+            arguments.setdefault(argument["name"], []).append(function["name"])
+    names = {
+        field["name"]
+        for struct in found["structs"] if struct["name"].endswith("_options")
+        for field in struct["fields"] if "_" not in field["name"] and field["name"] != "reserved"
+    }
+    return "".join(" ".join([name, *arguments.get(name, ())]) + "\n" for name in sorted(names))
+
+
+def names(ordered, found):
+    """The generated part of dist_names.i. The name with dots stands for the enum: DIST_REDUCE_..."""
     lines = []
     for row in ordered:
         if row.go and row.go_words:  # not statuses, whose constants begin like dtypes, and not plain numbers
@@ -237,18 +252,22 @@ def names(ordered):
     text = "".join(" | ".join(line) + "\n" for line in lines)
     return f"""/* SPDX-License-Identifier: Apache-2.0 */
 /* Written by bindings/enums.py from the headers: do not edit. C's constants in messages, as Go, Java and Python call
-   them; dist_names.i reads the table. */
+   them, and the options with names of one word; dist_names.i reads the tables. */
 %{{
 static const char dist_swig_enum_names[] = R"(
 {text})";
+
+static const char dist_swig_options[] = R"(
+{options(found)})";
 %}}
 """
 
 
 def written():
     """Path below bindings -> text."""
-    ordered = rows(api.parse(api.HEADERS))
-    files = {"go/enums.go": go_enums(ordered), "dist_enum_names.i": names(ordered)}
+    found = api.parse(api.HEADERS)
+    ordered = rows(found)
+    files = {"go/enums.go": go_enums(ordered), "dist_enum_names.i": names(ordered, found)}
     files |= {f"{JAVA}/{row.java}.java": java_enum(row) for row in ordered if row.offered("java")}
     files["python/libdist/constants.py"] = python_enums(ordered)
     return files

@@ -23,8 +23,8 @@ func marked(text string) string {
 
 func TestMessagesSpeakGo(t *testing.T) {
 	for c, want := range map[string]string{
-		"`dist_run()`: `fn` is `NULL`":                                             "Strategy.Run: fn is nil",
-		"`kind` is 9: use `DIST_STRATEGY_MIRRORED` or another `DIST_STRATEGY_...`": "kind is 9: use dist.Mirrored or another dist.Kind",
+		"`dist_run()`: `replica_id` is `NULL`":                                     "Strategy.Run: replicaID is nil",
+		"`kind` is 9: use `DIST_STRATEGY_MIRRORED` or another `DIST_STRATEGY_...`": "Kind is 9: use dist.Mirrored or another dist.Kind",
 		"`dist_run_options.timeout_ns` is negative; 0 means none":                  "RunOptions.Timeout is negative; 0 means none",
 		"`op` is `DIST_REDUCE_USER`, but `options->reduce_fn` is `NULL`":           "op is dist.ReduceUser, but ReduceWith is nil",
 		"or give a longer `timeout_ns`":                                            "or give a longer Timeout",

@@ -48,7 +48,7 @@ int number_of(const WorkerLink::Options& options) noexcept {
 Status WorkerLink::Connection::join(Network& network, int num_workers, int me,
                                     std::optional<Connection>* out) noexcept {
   if (network.num_workers() != num_workers) {
-    return invalid_argument("network is for %s, but the cluster has %d",
+    return invalid_argument("`network` is for %s, but the cluster has %d",
                             CountText(network.num_workers(), "worker").text, num_workers);
   }
   out->emplace();

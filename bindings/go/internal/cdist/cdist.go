@@ -27,14 +27,14 @@ typedef struct { char *p; intgo n; } _gostring_;
 typedef struct { void* array; intgo len; intgo cap; } _goslice_;
 
 
-extern void _wrap_Swig_free_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_df3c328f470b7138(void);
-extern swig_intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_df3c328f470b7138(void);
-extern swig_intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_df3c328f470b7138(void);
-extern swig_intgo _wrap_DIST_ENUM_AGGREGATION_cdist_df3c328f470b7138(void);
-extern swig_intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_df3c328f470b7138(void);
-extern swig_intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_df3c328f470b7138(void);
-extern swig_intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_df3c328f470b7138(void);
+extern void _wrap_Swig_free_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_e6d29627cae5d09c(void);
+extern swig_intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_e6d29627cae5d09c(void);
+extern swig_intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_e6d29627cae5d09c(void);
+extern swig_intgo _wrap_DIST_ENUM_AGGREGATION_cdist_e6d29627cae5d09c(void);
+extern swig_intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_e6d29627cae5d09c(void);
+extern swig_intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_e6d29627cae5d09c(void);
+extern swig_intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_e6d29627cae5d09c(void);
 
 // cgo learns what a name is from the compiler's errors about statements that contain __cgo_undefined__2. If that is
 // not declared, GCC searches all names for a similar one, 3 ms for each function here.
@@ -43,741 +43,741 @@ extern _gostring_ __cgo_undefined__2;
 #cgo CFLAGS: -g0
 #cgo CXXFLAGS: -O1 -g0
 
-extern _gostring_ _wrap_told_cdist_df3c328f470b7138(swig_intgo arg1);
-extern long long _wrap_memory_counter_cdist_df3c328f470b7138(void);
-extern uintptr_t _wrap__swig_NewDirectorCallbacksCallbacks_cdist_df3c328f470b7138(int);
-extern void _wrap_set_callbacks_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_run_task_cdist_df3c328f470b7138(long long arg1, long long arg2);
-extern _gostring_ _wrap_submit_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_intgo arg3, long long arg4, long long arg5, long long arg6, long long arg7, swig_voidp arg8);
-extern _gostring_ _wrap_batcher_submit_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_intgo arg3, long long arg4, long long arg5, long long arg6, long long arg7, long long arg8, swig_voidp arg9);
-extern void _wrap_ClusterJobs_add_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2, _gostring_ arg3, _goslice_ arg4, long long arg5);
-extern long long _wrap_ClusterJobs_size_cdist_df3c328f470b7138(uintptr_t arg1);
-extern long long _wrap_ClusterJobs_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern uintptr_t _wrap_new_ClusterJobs_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_ClusterJobs_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_ResolverAnswer_set_text_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern void _wrap_ResolverAnswer_set_number_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_ResolverAnswer_set_spec_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern swig_intgo _wrap_RESOLVER_SPEC_cdist_df3c328f470b7138(void);
-extern swig_intgo _wrap_RESOLVER_TASK_TYPE_cdist_df3c328f470b7138(void);
-extern swig_intgo _wrap_RESOLVER_TASK_ID_cdist_df3c328f470b7138(void);
-extern swig_intgo _wrap_RESOLVER_RPC_LAYER_cdist_df3c328f470b7138(void);
-extern swig_intgo _wrap_RESOLVER_ENVIRONMENT_cdist_df3c328f470b7138(void);
-extern swig_intgo _wrap_RESOLVER_ADDRESS_cdist_df3c328f470b7138(void);
-extern swig_intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_df3c328f470b7138(void);
-extern uintptr_t _wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_df3c328f470b7138(int);
-extern void _wrap_set_resolver_callbacks_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_cluster_resolver_create_host_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, uintptr_t arg3, swig_voidp arg4);
-extern _gostring_ _wrap_partitions_fixed_shards_cdist_df3c328f470b7138(_goslice_ arg1, long long arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern _gostring_ _wrap_partitions_min_size_cdist_df3c328f470b7138(_goslice_ arg1, long long arg2, swig_intgo arg3, long long arg4, long long arg5, swig_intgo arg6, swig_voidp arg7);
-extern _gostring_ _wrap_partitions_max_size_cdist_df3c328f470b7138(_goslice_ arg1, long long arg2, swig_intgo arg3, long long arg4, long long arg5, swig_intgo arg6, swig_voidp arg7);
-extern _gostring_ _wrap_dist_cluster_spec_from_json_cdist_df3c328f470b7138(_gostring_ arg1, swig_voidp arg2);
-extern _gostring_ _wrap_dist_cluster_spec_create_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_cluster_spec_union_cdist_df3c328f470b7138(_goslice_ arg1, long long arg2, swig_voidp arg3);
-extern void _wrap_dist_cluster_spec_destroy_cdist_df3c328f470b7138(long long arg1);
-extern long long _wrap_dist_cluster_spec_num_jobs_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_cluster_spec_job_cdist_df3c328f470b7138(long long arg1, long long arg2);
-extern _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_voidp arg3, long long arg4, swig_voidp arg5);
-extern _gostring_ _wrap_dist_cluster_spec_task_address_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_intgo _wrap_dist_cluster_spec_is_equal_cdist_df3c328f470b7138(long long arg1, long long arg2);
-extern _gostring_ _wrap_dist_cluster_spec_json_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_cluster_validate_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_intgo arg3);
-extern _gostring_ _wrap_dist_cluster_is_chief_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_cluster_collective_leader_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_intgo arg3, _goslice_ arg4, long long arg5);
-extern _gostring_ _wrap_dist_cluster_coordination_leader_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, long long arg3);
-extern _gostring_ _wrap_dist_cluster_worker_count_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_cluster_should_save_summary_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_cluster_should_evaluate_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
-extern void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_cluster_resolver_options_task_id_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_cluster_resolver_options_environment_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern void _wrap_dist_cluster_resolver_options_session_address_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern uintptr_t _wrap_new_dist_cluster_resolver_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_cluster_resolver_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_set_task_type_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_df3c328f470b7138(long long arg1, uintptr_t arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_df3c328f470b7138(uintptr_t arg1, swig_voidp arg2);
-extern void _wrap_dist_slurm_options_has_rank_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_slurm_options_rank_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_slurm_options_num_tasks_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_slurm_options_host_list_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern void _wrap_dist_slurm_options_tasks_per_node_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_slurm_options_port_base_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_slurm_options_gpus_per_host_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_slurm_options_gpus_per_task_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_new_dist_slurm_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_slurm_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_set_jobs_cdist_df3c328f470b7138(uintptr_t arg1, uintptr_t arg2);
-extern _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_df3c328f470b7138(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_df3c328f470b7138(_gostring_ arg1, swig_voidp arg2, long long arg3, swig_voidp arg4);
-extern void _wrap_dist_kubernetes_options_has_index_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_kubernetes_options_index_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_kubernetes_options_num_workers_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_kubernetes_options_first_index_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_kubernetes_options_port_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_kubernetes_options_host_name_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern void _wrap_dist_kubernetes_options_service_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern void _wrap_dist_kubernetes_options_name_space_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern void _wrap_dist_kubernetes_options_domain_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern uintptr_t _wrap_new_dist_kubernetes_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_kubernetes_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_df3c328f470b7138(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_df3c328f470b7138(_goslice_ arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_cluster_resolver_destroy_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_cluster_resolver_spec_cdist_df3c328f470b7138(long long arg1, swig_voidp arg2);
-extern _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_df3c328f470b7138(long long arg1, swig_voidp arg2);
-extern _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_cluster_resolver_environment_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_cluster_resolver_master_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_intgo arg3, _gostring_ arg4, _goslice_ arg5, long long arg6);
-extern _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, long long arg3);
-extern void _wrap_dist_rendezvous_options_has_rank_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_rendezvous_options_rank_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_rendezvous_options_size_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_rendezvous_options_address_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern void _wrap_dist_rendezvous_options_job_name_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_rendezvous_options_cancel_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern uintptr_t _wrap_new_dist_rendezvous_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_rendezvous_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_df3c328f470b7138(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_partitions_part_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3, swig_voidp arg4, swig_voidp arg5);
-extern _gostring_ _wrap_dist_partitions_part_of_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3, swig_voidp arg4, swig_voidp arg5);
-extern swig_intgo _wrap_dist_version_cdist_df3c328f470b7138(void);
-extern swig_intgo _wrap_dist_has_feature_cdist_df3c328f470b7138(_gostring_ arg1);
-extern _gostring_ _wrap_dist_status_name_cdist_df3c328f470b7138(swig_intgo arg1);
-extern _gostring_ _wrap_dist_enum_name_cdist_df3c328f470b7138(swig_intgo arg1, swig_intgo arg2);
-extern _gostring_ _wrap_dist_enum_from_name_cdist_df3c328f470b7138(swig_intgo arg1, _gostring_ arg2, swig_voidp arg3);
-extern void _wrap_dist_strategy_options_kind_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_strategy_options_num_replicas_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_strategy_options_threads_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_strategy_options_numerics_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_strategy_options_timeout_ns_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_strategy_options_async_bytes_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_strategy_options_parameter_device_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern void _wrap_dist_strategy_options_communication_set_cdist_df3c328f470b7138(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_dist_strategy_options_cross_device_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_strategy_options_count_memory_cdist_df3c328f470b7138(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_strategy_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_strategy_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_set_axes_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2, _goslice_ arg3, long long arg4);
-extern void _wrap_dist_strategy_options_set_executor_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2, swig_intgo arg3);
-extern void _wrap_dist_strategy_options_set_functions_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
-extern void _wrap_dist_strategy_options_placement_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_strategy_options_budget_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_strategy_options_move_host_threads_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_strategy_options_helper_threads_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_strategy_options_recorded_events_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_strategy_options_late_destroys_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_strategy_options_device_assignment_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_strategy_options_transport_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_strategy_options_cluster_resolver_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_strategy_options_network_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_strategy_options_staging_bytes_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_strategy_options_reform_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_strategy_options_set_devices_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2, long long arg3);
-extern void _wrap_dist_strategy_options_set_cpus_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
-extern void _wrap_dist_strategy_options_set_log_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
-extern _gostring_ _wrap_dist_strategy_create_cdist_df3c328f470b7138(uintptr_t arg1, swig_voidp arg2);
-extern _gostring_ _wrap_dist_strategy_destroy_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_strategy_cancel_cdist_df3c328f470b7138(long long arg1);
-extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_strategy_shutdown_cdist_df3c328f470b7138(long long arg1, long long arg2);
-extern swig_intgo _wrap_dist_strategy_kind_of_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_strategy_device_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_strategy_parameter_device_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_canonical_device_cdist_df3c328f470b7138(_gostring_ arg1, _goslice_ arg2, long long arg3);
-extern swig_intgo _wrap_dist_strategy_properties_kind_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_strategy_properties_num_workers_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_strategy_properties_between_graph_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_strategy_properties_should_init_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_strategy_properties_worker_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_strategy_properties_first_replica_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_strategy_properties_generation_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_strategy_properties_num_joined_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_strategy_properties_num_left_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_strategy_properties_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_strategy_properties_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_strategy_query_cdist_df3c328f470b7138(long long arg1, uintptr_t arg2);
-extern _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_df3c328f470b7138(long long arg1, swig_voidp arg2);
-extern _gostring_ _wrap_dist_budget_create_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2, swig_voidp arg3);
-extern void _wrap_dist_budget_destroy_cdist_df3c328f470b7138(long long arg1);
-extern void _wrap_dist_network_options_credit_bytes_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_network_options_count_memory_cdist_df3c328f470b7138(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_network_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_network_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_network_create_cdist_df3c328f470b7138(swig_intgo arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_network_destroy_cdist_df3c328f470b7138(long long arg1);
-extern void _wrap_dist_reform_options_min_workers_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_reform_options_window_ns_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_reform_options_timeout_ns_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern uintptr_t _wrap_new_dist_reform_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_reform_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_strategy_reform_cdist_df3c328f470b7138(long long arg1, uintptr_t arg2);
-extern _gostring_ _wrap_dist_strategy_reform_due_cdist_df3c328f470b7138(long long arg1, swig_voidp arg2);
-extern void _wrap_dist_run_options_timeout_ns_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_run_options_cancel_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern uintptr_t _wrap_new_dist_run_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_run_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_run_cdist_df3c328f470b7138(long long arg1, long long arg2, uintptr_t arg3);
-extern _gostring_ _wrap_dist_run_values_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3, long long arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_replica_id_cdist_df3c328f470b7138(long long arg1);
-extern swig_intgo _wrap_dist_replica_num_replicas_cdist_df3c328f470b7138(long long arg1);
-extern long long _wrap_dist_replica_strategy_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_replica_parallel_for_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3, long long arg4, long long arg5);
-extern _gostring_ _wrap_dist_merge_call_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3, long long arg4, uintptr_t arg5, swig_voidp arg6);
-extern _gostring_ _wrap_dist_replica_enter_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_replica_leave_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2);
-extern _gostring_ _wrap_dist_replica_detach_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_replica_attach_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_cancel_create_cdist_df3c328f470b7138(uintptr_t arg1, swig_voidp arg2);
-extern _gostring_ _wrap_dist_cancel_signal_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2);
-extern swig_intgo _wrap_dist_cancel_signalled_cdist_df3c328f470b7138(long long arg1);
-extern void _wrap_dist_cancel_destroy_cdist_df3c328f470b7138(long long arg1);
-extern void _wrap_dist_collective_options_numerics_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_collective_options_tag_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern void _wrap_dist_collective_options_timeout_ns_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_collective_options_group_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_collective_options_contributions_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_collective_options_axis_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_collective_options_planned_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_collective_options_cancel_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_collective_options_begin_work_cdist_df3c328f470b7138(uintptr_t arg1);
-extern long long _wrap_dist_collective_options_work_cdist_df3c328f470b7138(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_collective_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_collective_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_collective_options_set_weights_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
-extern void _wrap_dist_collective_options_set_reduce_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_collective_options_set_splits_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
-extern _gostring_ _wrap_dist_all_reduce_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6);
-extern _gostring_ _wrap_dist_reduce_to_root_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, swig_intgo arg3, _goslice_ arg4, _goslice_ arg5, long long arg6, uintptr_t arg7);
-extern _gostring_ _wrap_dist_reduce_scatter_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6);
-extern _gostring_ _wrap_dist_all_gather_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, _goslice_ arg3, long long arg4, uintptr_t arg5);
-extern _gostring_ _wrap_dist_gather_to_root_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6);
-extern _gostring_ _wrap_dist_broadcast_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6);
-extern _gostring_ _wrap_dist_scatter_from_root_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6);
-extern _gostring_ _wrap_dist_all_to_all_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, _goslice_ arg3, long long arg4, uintptr_t arg5);
-extern _gostring_ _wrap_dist_scan_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, swig_intgo arg3, _goslice_ arg4, _goslice_ arg5, long long arg6, uintptr_t arg7);
-extern _gostring_ _wrap_dist_permute_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, swig_intgo arg3, _goslice_ arg4, _goslice_ arg5, long long arg6, uintptr_t arg7);
-extern _gostring_ _wrap_dist_barrier_cdist_df3c328f470b7138(long long arg1, uintptr_t arg2);
-extern _gostring_ _wrap_dist_all_reduce_value_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, long long arg3, uintptr_t arg4, swig_voidp arg5);
-extern _gostring_ _wrap_dist_all_gather_value_cdist_df3c328f470b7138(long long arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_group_create_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_group_destroy_cdist_df3c328f470b7138(long long arg1);
-extern swig_intgo _wrap_dist_group_size_cdist_df3c328f470b7138(long long arg1);
-extern swig_intgo _wrap_dist_group_rank_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2);
-extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_communication_options_timeout_ns_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern long long _wrap_dist_communication_options_timeout_ns_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_communication_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_communication_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_communication_options_merge_cdist_df3c328f470b7138(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern void _wrap_dist_apply_options_kind_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_apply_options_learning_rate_set_cdist_df3c328f470b7138(uintptr_t arg1, double arg2);
-extern void _wrap_dist_apply_options_momentum_set_cdist_df3c328f470b7138(uintptr_t arg1, double arg2);
-extern void _wrap_dist_apply_options_clip_norm_set_cdist_df3c328f470b7138(uintptr_t arg1, double arg2);
-extern void _wrap_dist_apply_options_set_states_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3, long long arg4);
-extern uintptr_t _wrap_new_dist_apply_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_apply_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_apply_options_set_function_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern _gostring_ _wrap_dist_reduce_apply_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8);
-extern _gostring_ _wrap_dist_work_test_cdist_df3c328f470b7138(long long arg1, swig_voidp arg2);
-extern _gostring_ _wrap_dist_work_wait_cdist_df3c328f470b7138(long long arg1, long long arg2);
-extern _gostring_ _wrap_dist_work_wait_any_cdist_df3c328f470b7138(_goslice_ arg1, long long arg2, long long arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_work_cancel_cdist_df3c328f470b7138(long long arg1);
-extern void _wrap_dist_work_destroy_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_work_start_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_work_ready_cdist_df3c328f470b7138(long long arg1, long long arg2);
-extern void _wrap_dist_instances_options_helper_threads_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_instances_options_max_queued_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_instances_options_spin_ns_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_instances_options_stuck_ns_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_instances_options_max_replaced_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_new_dist_instances_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_instances_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_instances_options_set_functions_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2, swig_intgo arg3, swig_intgo arg4);
-extern _gostring_ _wrap_dist_instances_open_cdist_df3c328f470b7138(long long arg1, uintptr_t arg2);
-extern _gostring_ _wrap_dist_instances_close_cdist_df3c328f470b7138(long long arg1, long long arg2);
-extern _gostring_ _wrap_dist_serve_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2);
-extern long long _wrap_dist_instance_state_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_replica_check_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_request_test_cdist_df3c328f470b7138(long long arg1, swig_voidp arg2);
-extern _gostring_ _wrap_dist_request_wait_cdist_df3c328f470b7138(long long arg1, long long arg2);
-extern _gostring_ _wrap_dist_request_cancel_cdist_df3c328f470b7138(long long arg1);
-extern long long _wrap_dist_request_user_data_cdist_df3c328f470b7138(long long arg1);
-extern void _wrap_dist_request_destroy_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_completions_create_cdist_df3c328f470b7138(uintptr_t arg1, swig_voidp arg2);
-extern _gostring_ _wrap_dist_completions_next_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_voidp arg3);
-extern void _wrap_dist_batcher_options_max_items_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_batcher_options_max_delay_ns_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_batcher_options_max_waiting_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_batcher_options_max_bytes_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_batcher_options_continuous_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_batcher_options_max_results_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_new_dist_batcher_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_batcher_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_set_buckets_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
-extern void _wrap_dist_batcher_options_set_tokens_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_batcher_create_cdist_df3c328f470b7138(long long arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_batcher_count_cdist_df3c328f470b7138(long long arg1, swig_voidp arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_batcher_destroy_cdist_df3c328f470b7138(long long arg1);
-extern long long _wrap_dist_batch_size_cdist_df3c328f470b7138(long long arg1);
-extern long long _wrap_dist_batch_bucket_cdist_df3c328f470b7138(long long arg1);
-extern long long _wrap_dist_batch_user_data_cdist_df3c328f470b7138(long long arg1, long long arg2);
-extern long long _wrap_dist_batch_state_cdist_df3c328f470b7138(long long arg1, long long arg2);
-extern void _wrap_dist_batch_set_state_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3);
-extern _gostring_ _wrap_dist_batch_check_cdist_df3c328f470b7138(long long arg1, long long arg2);
-extern _gostring_ _wrap_dist_batch_emit_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3);
-extern void _wrap_dist_batch_end_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_intgo arg3);
-extern _gostring_ _wrap_dist_request_take_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_versions_create_cdist_df3c328f470b7138(uintptr_t arg1, swig_voidp arg2);
-extern _gostring_ _wrap_dist_versions_publish_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_replica_version_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_voidp arg3, swig_voidp arg4);
-extern long long _wrap_dist_versions_latest_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_versions_await_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3);
-extern void _wrap_dist_versions_destroy_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_value_create_tensor_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_value_wrap_tensor_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_value_create_per_replica_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_value_create_mirrored_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_value_create_list_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_value_create_tuple_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_value_create_dict_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, _goslice_ arg3, long long arg4, swig_voidp arg5);
-extern _gostring_ _wrap_dist_value_create_none_cdist_df3c328f470b7138(long long arg1, swig_voidp arg2);
-extern _gostring_ _wrap_dist_value_create_variable_cdist_df3c328f470b7138(long long arg1, swig_voidp arg2);
-extern _gostring_ _wrap_dist_values_from_function_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_voidp arg3);
-extern long long _wrap_dist_value_retain_cdist_df3c328f470b7138(long long arg1);
-extern void _wrap_dist_value_release_cdist_df3c328f470b7138(long long arg1);
-extern swig_intgo _wrap_dist_value_kind_of_cdist_df3c328f470b7138(long long arg1);
-extern long long _wrap_dist_value_size_cdist_df3c328f470b7138(long long arg1);
-extern long long _wrap_dist_value_item_cdist_df3c328f470b7138(long long arg1, long long arg2);
-extern _gostring_ _wrap_dist_value_key_cdist_df3c328f470b7138(long long arg1, long long arg2);
-extern long long _wrap_dist_value_get_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2);
-extern _gostring_ _wrap_dist_value_tensor_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2);
-extern long long _wrap_dist_value_variable_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_value_create_text_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_value_wrap_object_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_value_create_composite_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, _goslice_ arg3, long long arg4, swig_voidp arg5);
-extern _gostring_ _wrap_dist_value_text_cdist_df3c328f470b7138(long long arg1);
-extern long long _wrap_dist_value_object_cdist_df3c328f470b7138(long long arg1);
-extern void _wrap_dist_variable_options_aggregation_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_variable_options_name_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern void _wrap_dist_variable_options_synchronization_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_new_dist_variable_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_variable_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_variable_options_set_initial_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern _gostring_ _wrap_dist_variable_create_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_variable_destroy_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_variable_name_cdist_df3c328f470b7138(long long arg1);
-extern swig_intgo _wrap_dist_variable_num_copies_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_variable_component_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, _goslice_ arg3);
-extern _gostring_ _wrap_dist_variable_read_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_variable_assign_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_intgo arg3, long long arg4);
-extern _gostring_ _wrap_dist_replica_read_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_replica_assign_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_intgo arg3, _goslice_ arg4, uintptr_t arg5);
-extern _gostring_ _wrap_dist_replica_variable_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, _goslice_ arg3, uintptr_t arg4, swig_voidp arg5);
-extern _gostring_ _wrap_dist_variable_class_cdist_df3c328f470b7138(long long arg1);
-extern swig_intgo _wrap_dist_variable_synchronization_cdist_df3c328f470b7138(long long arg1);
-extern swig_intgo _wrap_dist_variable_aggregation_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_variable_copy_name_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2);
-extern _gostring_ _wrap_dist_variable_device_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_intgo arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_variable_scatter_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_intgo arg3, long long arg4);
-extern _gostring_ _wrap_dist_replica_assign_value_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_intgo arg3, long long arg4, uintptr_t arg5);
-extern _gostring_ _wrap_dist_replica_scatter_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_intgo arg3, long long arg4, uintptr_t arg5);
-extern _gostring_ _wrap_dist_reduce_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, long long arg3, _goslice_ arg4, long long arg5, swig_voidp arg6);
-extern _gostring_ _wrap_dist_reduce_to_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, long long arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern _gostring_ _wrap_dist_batch_reduce_to_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, _goslice_ arg3, uintptr_t arg4, long long arg5, uintptr_t arg6, _goslice_ arg7);
-extern _gostring_ _wrap_dist_gather_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_intgo arg3, swig_voidp arg4);
-extern void _wrap_dist_update_options_ungrouped_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_update_options_parallel_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_new_dist_update_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_update_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_update_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3, long long arg4, long long arg5, uintptr_t arg6, swig_voidp arg7);
-extern _gostring_ _wrap_dist_update_non_slot_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3, long long arg4, uintptr_t arg5, swig_voidp arg6);
-extern _gostring_ _wrap_dist_replica_update_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3, long long arg4, long long arg5, uintptr_t arg6, swig_voidp arg7);
-extern _gostring_ _wrap_dist_strategy_local_results_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_broadcast_to_cdist_df3c328f470b7138(long long arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_destination_device_cdist_df3c328f470b7138(long long arg1, uintptr_t arg2, _goslice_ arg3, long long arg4);
-extern _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_df3c328f470b7138(swig_intgo arg1, swig_voidp arg2);
-extern void _wrap_dist_dataset_options_drop_remainder_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_dataset_options_shuffle_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_dataset_options_prefetch_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_dataset_options_seed_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_dataset_options_shard_policy_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_dataset_options_num_workers_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_dataset_options_worker_index_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_dataset_options_worker_batches_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_dataset_options_shard_hint_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_dataset_options_interleave_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_dataset_options_static_shapes_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_dataset_options_replication_mode_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_dataset_options_as_one_process_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_new_dist_dataset_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_dataset_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
-extern _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, long long arg3, uintptr_t arg4, swig_voidp arg5);
-extern _gostring_ _wrap_dist_dataset_create_from_callback_cdist_df3c328f470b7138(long long arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_input_context_num_input_pipelines_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_input_context_input_pipeline_id_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_new_dist_input_context_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_input_context_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_dataset_create_from_function_cdist_df3c328f470b7138(long long arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_dataset_destroy_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_iterator_create_cdist_df3c328f470b7138(long long arg1, swig_voidp arg2);
-extern void _wrap_dist_position_pass_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern long long _wrap_dist_position_pass_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_position_elements_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern long long _wrap_dist_position_elements_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_position_examples_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern long long _wrap_dist_position_examples_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_position_batches_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern long long _wrap_dist_position_batches_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_position_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_position_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_iterator_position_cdist_df3c328f470b7138(long long arg1, uintptr_t arg2);
-extern _gostring_ _wrap_dist_iterator_create_at_cdist_df3c328f470b7138(long long arg1, uintptr_t arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_iterator_next_cdist_df3c328f470b7138(long long arg1, swig_voidp arg2);
-extern void _wrap_dist_iterator_destroy_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_dataset_create_from_files_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, long long arg3, long long arg4, uintptr_t arg5, swig_voidp arg6);
-extern _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, _goslice_ arg5, long long arg6);
-extern _gostring_ _wrap_dist_dataset_element_spec_cdist_df3c328f470b7138(long long arg1, swig_voidp arg2);
-extern _gostring_ _wrap_dist_dataset_reduce_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_dataset_check_shards_cdist_df3c328f470b7138(long long arg1, long long arg2);
-extern _gostring_ _wrap_dist_iterator_next_optional_cdist_df3c328f470b7138(long long arg1, swig_voidp arg2);
-extern swig_intgo _wrap_dist_drift_num_copies_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_drift_replica_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_drift_expected_replica_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern long long _wrap_dist_drift_element_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_drift_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_drift_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_variable_check_drift_cdist_df3c328f470b7138(long long arg1, long long arg2, uintptr_t arg3);
-extern _gostring_ _wrap_dist_metric_create_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, _gostring_ arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_metric_update_cdist_df3c328f470b7138(long long arg1, long long arg2, _goslice_ arg3, _goslice_ arg4, _goslice_ arg5);
-extern _gostring_ _wrap_dist_metric_result_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_metric_reset_cdist_df3c328f470b7138(long long arg1, long long arg2);
-extern swig_intgo _wrap_dist_metric_kind_of_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_metric_name_cdist_df3c328f470b7138(long long arg1);
-extern long long _wrap_dist_metric_variable_cdist_df3c328f470b7138(long long arg1);
-extern void _wrap_dist_metric_destroy_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_average_loss_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, _goslice_ arg3, long long arg4, _goslice_ arg5);
-extern _gostring_ _wrap_dist_scale_regularization_loss_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, _goslice_ arg3);
-extern _gostring_ _wrap_dist_scope_enter_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_scope_exit_cdist_df3c328f470b7138(long long arg1);
-extern long long _wrap_dist_get_strategy_cdist_df3c328f470b7138(void);
-extern swig_intgo _wrap_dist_has_strategy_cdist_df3c328f470b7138(void);
-extern swig_intgo _wrap_dist_in_cross_replica_context_cdist_df3c328f470b7138(void);
-extern long long _wrap_dist_get_replica_cdist_df3c328f470b7138(void);
-extern _gostring_ _wrap_dist_set_strategy_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_colocate_enter_cdist_df3c328f470b7138(long long arg1, long long arg2);
-extern _gostring_ _wrap_dist_colocate_exit_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_variable_created_in_scope_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_voidp arg3);
-extern long long _wrap_dist_value_container_cdist_df3c328f470b7138(long long arg1);
-extern void _wrap_dist_cross_device_options_kind_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_cross_device_options_count_memory_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_set_functions_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2, swig_intgo arg3, swig_intgo arg4);
-extern uintptr_t _wrap_new_dist_cross_device_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_cross_device_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_set_accumulate_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern _gostring_ _wrap_dist_cross_device_create_cdist_df3c328f470b7138(uintptr_t arg1, swig_voidp arg2);
-extern void _wrap_dist_cross_device_destroy_cdist_df3c328f470b7138(long long arg1);
-extern swig_intgo _wrap_dist_cross_device_kind_of_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_cross_device_device_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_cross_device_reduce_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, long long arg3, uintptr_t arg4, swig_voidp arg5);
-extern _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, _goslice_ arg3, uintptr_t arg4, long long arg5, _goslice_ arg6);
-extern _gostring_ _wrap_dist_cross_device_broadcast_cdist_df3c328f470b7138(long long arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_cross_device_gather_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_intgo arg3, swig_voidp arg4);
-extern void _wrap_dist_checkpoint_options_sharded_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_checkpoint_options_position_set_cdist_df3c328f470b7138(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2, long long arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2, long long arg3);
-extern uintptr_t _wrap_new_dist_checkpoint_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_checkpoint_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_checkpoint_options_set_names_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2, long long arg3);
-extern _gostring_ _wrap_dist_checkpoint_save_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, _goslice_ arg3, long long arg4, uintptr_t arg5);
-extern _gostring_ _wrap_dist_checkpoint_load_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, _goslice_ arg3, long long arg4, uintptr_t arg5);
-extern _gostring_ _wrap_dist_checkpoint_open_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_voidp arg3);
-extern long long _wrap_dist_checkpoint_size_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_checkpoint_name_cdist_df3c328f470b7138(long long arg1, long long arg2);
-extern _gostring_ _wrap_dist_checkpoint_spec_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, _goslice_ arg3);
-extern _gostring_ _wrap_dist_checkpoint_read_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_voidp arg3);
-extern void _wrap_dist_checkpoint_map_options_verify_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_new_dist_checkpoint_map_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_checkpoint_map_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_checkpoint_map_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, uintptr_t arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_checkpoint_map_all_cdist_df3c328f470b7138(long long arg1, uintptr_t arg2, swig_voidp arg3);
-extern long long _wrap_dist_checkpoint_num_metadata_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_df3c328f470b7138(long long arg1, long long arg2);
-extern _gostring_ _wrap_dist_checkpoint_metadata_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2);
-extern void _wrap_dist_checkpoint_destroy_cdist_df3c328f470b7138(long long arg1);
-extern void _wrap_dist_preemption_options_path_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern void _wrap_dist_preemption_options_grace_ns_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_preemption_options_set_variables_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
-extern uintptr_t _wrap_new_dist_preemption_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_preemption_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_preemption_handler_create_cdist_df3c328f470b7138(long long arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_preemption_handler_destroy_cdist_df3c328f470b7138(long long arg1);
-extern void _wrap_dist_preemption_notify_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_preemption_run_cdist_df3c328f470b7138(long long arg1, long long arg2, uintptr_t arg3);
-extern _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_voidp arg3);
-extern void _wrap_dist_preemption_count_run_cdist_df3c328f470b7138(long long arg1);
-extern long long _wrap_dist_preemption_total_run_calls_cdist_df3c328f470b7138(long long arg1);
-extern void _wrap_dist_rpc_server_options_num_threads_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_rpc_server_options_max_queued_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_rpc_server_options_count_memory_cdist_df3c328f470b7138(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_rpc_server_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_rpc_server_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_rpc_server_create_cdist_df3c328f470b7138(_gostring_ arg1, _gostring_ arg2, uintptr_t arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_rpc_server_register_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, long long arg3);
-extern _gostring_ _wrap_dist_rpc_server_start_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_rpc_server_address_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_rpc_server_destroy_cdist_df3c328f470b7138(long long arg1);
-extern void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_rpc_client_options_count_memory_cdist_df3c328f470b7138(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_rpc_client_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_rpc_client_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_rpc_client_create_cdist_df3c328f470b7138(_gostring_ arg1, _gostring_ arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_rpc_client_destroy_cdist_df3c328f470b7138(long long arg1);
-extern void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_rpc_call_options_cancel_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern uintptr_t _wrap_new_dist_rpc_call_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_rpc_call_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_rpc_call_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, long long arg3, uintptr_t arg4, swig_voidp arg5);
-extern _gostring_ _wrap_dist_rpc_begin_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, long long arg3, uintptr_t arg4, swig_voidp arg5);
-extern _gostring_ _wrap_dist_rpc_client_methods_cdist_df3c328f470b7138(long long arg1, uintptr_t arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_remote_value_get_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_remote_value_ready_cdist_df3c328f470b7138(long long arg1);
-extern void _wrap_dist_remote_value_cancel_cdist_df3c328f470b7138(long long arg1);
-extern long long _wrap_dist_remote_value_retain_cdist_df3c328f470b7138(long long arg1);
-extern void _wrap_dist_remote_value_release_cdist_df3c328f470b7138(long long arg1);
-extern void _wrap_dist_server_options_num_threads_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_server_options_bind_address_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern void _wrap_dist_server_options_start_timeout_ns_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_server_options_max_message_bytes_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_server_options_count_memory_cdist_df3c328f470b7138(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_server_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_server_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_server_create_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_intgo arg3, uintptr_t arg4, swig_voidp arg5);
-extern _gostring_ _wrap_dist_server_create_local_cdist_df3c328f470b7138(uintptr_t arg1, swig_voidp arg2);
-extern _gostring_ _wrap_dist_server_register_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, long long arg3);
-extern _gostring_ _wrap_dist_server_register_update_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, long long arg3);
-extern _gostring_ _wrap_dist_server_start_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_server_target_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_server_join_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3);
-extern void _wrap_dist_server_stop_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_server_destroy_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_closure_name_cdist_df3c328f470b7138(long long arg1);
-extern long long _wrap_dist_closure_id_cdist_df3c328f470b7138(long long arg1);
-extern swig_intgo _wrap_dist_closure_worker_cdist_df3c328f470b7138(long long arg1);
-extern long long _wrap_dist_closure_cancel_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_closure_read_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, long long arg3, _goslice_ arg4);
-extern _gostring_ _wrap_dist_closure_read_rows_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, long long arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_closure_assign_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_intgo arg3, long long arg4);
-extern _gostring_ _wrap_dist_closure_scatter_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_intgo arg3, long long arg4);
-extern _gostring_ _wrap_dist_closure_update_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, _gostring_ arg3, long long arg4, long long arg5);
-extern _gostring_ _wrap_dist_closure_per_worker_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_voidp arg3);
-extern void _wrap_dist_coordinator_options_max_queued_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_coordinator_options_max_losses_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_coordinator_options_timeout_ns_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern uintptr_t _wrap_new_dist_coordinator_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_coordinator_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_set_partitioner_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern _gostring_ _wrap_dist_coordinator_create_cdist_df3c328f470b7138(long long arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_coordinator_destroy_cdist_df3c328f470b7138(long long arg1);
-extern void _wrap_dist_ps_variable_options_max_staleness_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_dist_ps_variable_options_colocate_with_set_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern uintptr_t _wrap_new_dist_ps_variable_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_ps_variable_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_ps_variable_options_set_partitions_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
-extern _gostring_ _wrap_dist_coordinator_create_variable_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, _goslice_ arg3, uintptr_t arg4);
-extern long long _wrap_dist_coordinator_num_variables_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_coordinator_variable_name_cdist_df3c328f470b7138(long long arg1, long long arg2);
-extern _gostring_ _wrap_dist_coordinator_variable_spec_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, _goslice_ arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_coordinator_variable_part_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, long long arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
-extern _gostring_ _wrap_dist_coordinator_read_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, long long arg3, _goslice_ arg4);
-extern _gostring_ _wrap_dist_coordinator_read_rows_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, long long arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_coordinator_assign_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_intgo arg3, long long arg4);
-extern _gostring_ _wrap_dist_coordinator_scatter_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_intgo arg3, long long arg4);
-extern _gostring_ _wrap_dist_coordinator_update_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, _gostring_ arg3, long long arg4, long long arg5);
-extern _gostring_ _wrap_dist_coordinator_save_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2);
-extern _gostring_ _wrap_dist_coordinator_restore_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_voidp arg3);
-extern void _wrap_dist_schedule_options_timeout_ns_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_schedule_options_cancel_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern uintptr_t _wrap_new_dist_schedule_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_schedule_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_coordinator_schedule_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, long long arg3, uintptr_t arg4, swig_voidp arg5);
-extern _gostring_ _wrap_dist_coordinator_join_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3);
-extern _gostring_ _wrap_dist_coordinator_done_cdist_df3c328f470b7138(long long arg1, swig_voidp arg2);
-extern _gostring_ _wrap_dist_coordinator_create_per_worker_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, _gostring_ arg3, long long arg4);
-extern swig_intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern long long _wrap_dist_coordinator_stats_queued_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern long long _wrap_dist_coordinator_stats_in_flight_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern long long _wrap_dist_coordinator_stats_scheduled_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern long long _wrap_dist_coordinator_stats_completed_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern long long _wrap_dist_coordinator_stats_failed_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern long long _wrap_dist_coordinator_stats_cancelled_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern long long _wrap_dist_coordinator_stats_losses_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern long long _wrap_dist_coordinator_stats_mark_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_coordinator_stats_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_coordinator_stats_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_coordinator_query_cdist_df3c328f470b7138(long long arg1, uintptr_t arg2);
-extern _gostring_ _wrap_dist_topology_create_cdist_df3c328f470b7138(_goslice_ arg1, long long arg2, _goslice_ arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
-extern void _wrap_dist_topology_destroy_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_device_assignment_build_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, _goslice_ arg3, long long arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
-extern void _wrap_dist_device_assignment_destroy_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_topology_from_host_cdist_df3c328f470b7138(uintptr_t arg1, swig_voidp arg2);
-extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_df3c328f470b7138(long long arg1);
-extern swig_intgo _wrap_dist_topology_num_tasks_cdist_df3c328f470b7138(long long arg1);
-extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_df3c328f470b7138(long long arg1);
-extern long long _wrap_dist_topology_num_missing_devices_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_topology_task_at_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_topology_device_at_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_topology_cpu_at_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, swig_voidp arg3);
-extern _gostring_ _wrap_dist_topology_device_name_at_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, _gostring_ arg3, _goslice_ arg4, long long arg5);
-extern _gostring_ _wrap_dist_topology_host_name_at_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, _gostring_ arg3, _goslice_ arg4, long long arg5);
-extern _gostring_ _wrap_dist_device_assignment_create_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, swig_intgo arg3, swig_intgo arg4, long long arg5, swig_voidp arg6);
-extern _gostring_ _wrap_dist_device_assignment_create_single_cdist_df3c328f470b7138(long long arg1, swig_voidp arg2);
-extern long long _wrap_dist_device_assignment_topology_cdist_df3c328f470b7138(long long arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_df3c328f470b7138(long long arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_device_assignment_device_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_device_assignment_device_name_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, swig_intgo arg3, _gostring_ arg4, _goslice_ arg5, long long arg6);
-extern _gostring_ _wrap_dist_device_assignment_host_name_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, swig_intgo arg3, _gostring_ arg4, _goslice_ arg5, long long arg6);
-extern void _wrap_dist_partition_kind_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_kind_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_partition_num_logical_devices_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_num_logical_devices_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_partition_logical_device_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_logical_device_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_partition_uneven_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_uneven_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_partition_spmd_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_spmd_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_partition_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_partition_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_partition_set_shape_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
-extern void _wrap_dist_partition_set_dimensions_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
-extern _gostring_ _wrap_dist_partition_check_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_split_options_uneven_set_cdist_df3c328f470b7138(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_new_dist_split_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_split_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_assign_to_logical_device_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_intgo arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_df3c328f470b7138(long long arg1, long long arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_df3c328f470b7138(long long arg1);
-extern long long _wrap_dist_strategy_device_assignment_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_value_partition_cdist_df3c328f470b7138(long long arg1, uintptr_t arg2);
-extern void _wrap_dist_devices_options_timeout_ns_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_devices_options_cancel_set_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_dist_devices_options_add_result_cdist_df3c328f470b7138(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_new_dist_devices_options_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_devices_options_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_dist_run_on_devices_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3, long long arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_device_replica_cdist_df3c328f470b7138(long long arg1);
-extern _gostring_ _wrap_dist_device_axis_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_voidp arg3, swig_voidp arg4);
-extern _gostring_ _wrap_dist_device_axis_group_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, swig_voidp arg3);
-extern uintptr_t _wrap_new_dist_halo_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_dist_halo_cdist_df3c328f470b7138(uintptr_t arg1);
-extern void _wrap_dist_halo_set_parts_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
-extern void _wrap_dist_halo_set_low_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
-extern void _wrap_dist_halo_set_high_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
-extern void _wrap_dist_halo_set_edges_cdist_df3c328f470b7138(uintptr_t arg1, _goslice_ arg2, long long arg3);
-extern _gostring_ _wrap_dist_halo_exchange_cdist_df3c328f470b7138(long long arg1, _goslice_ arg2, uintptr_t arg3, _goslice_ arg4, uintptr_t arg5);
-extern _gostring_ _wrap_dist_reshard_cdist_df3c328f470b7138(long long arg1, uintptr_t arg2, uintptr_t arg3, _goslice_ arg4, _goslice_ arg5, uintptr_t arg6);
-extern _gostring_ _wrap_dist_reshard_bytes_cdist_df3c328f470b7138(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern swig_intgo _wrap_fail_cdist_df3c328f470b7138(swig_intgo arg1, _gostring_ arg2);
-extern swig_intgo _wrap_fail_as_told_cdist_df3c328f470b7138(swig_intgo arg1, _gostring_ arg2);
-extern _gostring_ _wrap_own_words_cdist_df3c328f470b7138(_gostring_ arg1);
-extern _gostring_ _wrap_rpc_arguments_cdist_df3c328f470b7138(_goslice_ arg1, long long arg2, swig_voidp arg3);
-extern _gostring_ _wrap_Text_text_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_Text_explain_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern _gostring_ _wrap_Text_explain_dataset_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern _gostring_ _wrap_Text_explain_topology_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern _gostring_ _wrap_Text_describe_value_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern _gostring_ _wrap_Text_describe_variable_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern _gostring_ _wrap_Text_write_trace_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern _gostring_ _wrap_Text_write_coordinator_trace_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern _gostring_ _wrap_Text_write_server_trace_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern _gostring_ _wrap_Text_write_metrics_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2, _gostring_ arg3);
-extern _gostring_ _wrap_Text_explain_cluster_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern _gostring_ _wrap_Text_expand_host_list_cdist_df3c328f470b7138(uintptr_t arg1, _gostring_ arg2);
-extern uintptr_t _wrap_new_Text_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_Text_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_Stragglers_read_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern long long _wrap_Stragglers_size_cdist_df3c328f470b7138(uintptr_t arg1);
-extern swig_intgo _wrap_Stragglers_collective_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern swig_intgo _wrap_Stragglers_group_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern swig_intgo _wrap_Stragglers_replica_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern swig_intgo _wrap_Stragglers_worker_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern long long _wrap_Stragglers_rounds_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern long long _wrap_Stragglers_times_last_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern long long _wrap_Stragglers_mean_late_ns_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern long long _wrap_Stragglers_max_late_ns_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern _gostring_ _wrap_Stragglers_tag_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern uintptr_t _wrap_new_Stragglers_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_Stragglers_cdist_df3c328f470b7138(uintptr_t arg1);
-extern long long _wrap_Numbers_size_cdist_df3c328f470b7138(uintptr_t arg1);
-extern long long _wrap_Numbers_at_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_Numbers_topology_mesh_shape_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_Numbers_topology_device_coordinates_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_Numbers_topology_missing_devices_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern void _wrap_Numbers_device_assignment_core_assignment_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2, swig_intgo arg3, swig_intgo arg4);
-extern _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2, swig_intgo arg3, swig_intgo arg4);
-extern void _wrap_Numbers_partition_shape_cdist_df3c328f470b7138(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_Numbers_partition_dimensions_cdist_df3c328f470b7138(uintptr_t arg1, uintptr_t arg2);
-extern _gostring_ _wrap_Numbers_partition_shard_cdist_df3c328f470b7138(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
-extern _gostring_ _wrap_Numbers_value_shard_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2, swig_intgo arg3, _goslice_ arg4);
-extern _gostring_ _wrap_Numbers_device_coordinates_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2);
-extern uintptr_t _wrap_new_Numbers_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_Numbers_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_split_to_logical_devices_cdist_df3c328f470b7138(long long arg1, long long arg2, _goslice_ arg3, long long arg4, uintptr_t arg5, swig_voidp arg6);
-extern void _wrap_tensor_at_cdist_df3c328f470b7138(long long arg1, long long arg2, _goslice_ arg3);
-extern void _wrap_set_number_at_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3);
-extern void _wrap_Destinations_add_cdist_df3c328f470b7138(uintptr_t arg1, long long arg2, long long arg3, _gostring_ arg4);
-extern uintptr_t _wrap_Destinations_get_cdist_df3c328f470b7138(uintptr_t arg1);
-extern uintptr_t _wrap_new_Destinations_cdist_df3c328f470b7138(void);
-extern void _wrap_delete_Destinations_cdist_df3c328f470b7138(uintptr_t arg1);
-extern _gostring_ _wrap_quick_all_reduce_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, swig_intgo arg3, _goslice_ arg4, long long arg5, _gostring_ arg6, long long arg7);
-extern _gostring_ _wrap_quick_broadcast_cdist_df3c328f470b7138(long long arg1, swig_intgo arg2, swig_intgo arg3, _goslice_ arg4, long long arg5, _gostring_ arg6, long long arg7);
-extern _gostring_ _wrap_run_until_cdist_df3c328f470b7138(long long arg1, long long arg2, long long arg3);
-extern _gostring_ _wrap_quick_barrier_cdist_df3c328f470b7138(long long arg1, _gostring_ arg2, long long arg3);
+extern _gostring_ _wrap_told_cdist_e6d29627cae5d09c(swig_intgo arg1);
+extern long long _wrap_memory_counter_cdist_e6d29627cae5d09c(void);
+extern uintptr_t _wrap__swig_NewDirectorCallbacksCallbacks_cdist_e6d29627cae5d09c(int);
+extern void _wrap_set_callbacks_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_run_task_cdist_e6d29627cae5d09c(long long arg1, long long arg2);
+extern _gostring_ _wrap_submit_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_intgo arg3, long long arg4, long long arg5, long long arg6, long long arg7, swig_voidp arg8);
+extern _gostring_ _wrap_batcher_submit_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_intgo arg3, long long arg4, long long arg5, long long arg6, long long arg7, long long arg8, swig_voidp arg9);
+extern void _wrap_ClusterJobs_add_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2, _gostring_ arg3, _goslice_ arg4, long long arg5);
+extern long long _wrap_ClusterJobs_size_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern long long _wrap_ClusterJobs_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern uintptr_t _wrap_new_ClusterJobs_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_ClusterJobs_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_ResolverAnswer_set_text_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_ResolverAnswer_set_number_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_ResolverAnswer_set_spec_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern swig_intgo _wrap_RESOLVER_SPEC_cdist_e6d29627cae5d09c(void);
+extern swig_intgo _wrap_RESOLVER_TASK_TYPE_cdist_e6d29627cae5d09c(void);
+extern swig_intgo _wrap_RESOLVER_TASK_ID_cdist_e6d29627cae5d09c(void);
+extern swig_intgo _wrap_RESOLVER_RPC_LAYER_cdist_e6d29627cae5d09c(void);
+extern swig_intgo _wrap_RESOLVER_ENVIRONMENT_cdist_e6d29627cae5d09c(void);
+extern swig_intgo _wrap_RESOLVER_ADDRESS_cdist_e6d29627cae5d09c(void);
+extern swig_intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_e6d29627cae5d09c(void);
+extern uintptr_t _wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_e6d29627cae5d09c(int);
+extern void _wrap_set_resolver_callbacks_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_cluster_resolver_create_host_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, uintptr_t arg3, swig_voidp arg4);
+extern _gostring_ _wrap_partitions_fixed_shards_cdist_e6d29627cae5d09c(_goslice_ arg1, long long arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern _gostring_ _wrap_partitions_min_size_cdist_e6d29627cae5d09c(_goslice_ arg1, long long arg2, swig_intgo arg3, long long arg4, long long arg5, swig_intgo arg6, swig_voidp arg7);
+extern _gostring_ _wrap_partitions_max_size_cdist_e6d29627cae5d09c(_goslice_ arg1, long long arg2, swig_intgo arg3, long long arg4, long long arg5, swig_intgo arg6, swig_voidp arg7);
+extern _gostring_ _wrap_dist_cluster_spec_from_json_cdist_e6d29627cae5d09c(_gostring_ arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_cluster_spec_create_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_cluster_spec_union_cdist_e6d29627cae5d09c(_goslice_ arg1, long long arg2, swig_voidp arg3);
+extern void _wrap_dist_cluster_spec_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern long long _wrap_dist_cluster_spec_num_jobs_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_cluster_spec_job_cdist_e6d29627cae5d09c(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_voidp arg3, long long arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_cluster_spec_task_address_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_intgo _wrap_dist_cluster_spec_is_equal_cdist_e6d29627cae5d09c(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_cluster_spec_json_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_cluster_validate_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_intgo arg3);
+extern _gostring_ _wrap_dist_cluster_is_chief_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_cluster_collective_leader_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_intgo arg3, _goslice_ arg4, long long arg5);
+extern _gostring_ _wrap_dist_cluster_coordination_leader_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_cluster_worker_count_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_cluster_should_save_summary_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_cluster_should_evaluate_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
+extern void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_cluster_resolver_options_task_id_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_cluster_resolver_options_environment_set_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_cluster_resolver_options_session_address_set_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern uintptr_t _wrap_new_dist_cluster_resolver_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_cluster_resolver_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_set_task_type_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_e6d29627cae5d09c(long long arg1, uintptr_t arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_dist_slurm_options_has_rank_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_slurm_options_rank_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_slurm_options_num_tasks_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_slurm_options_host_list_set_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_slurm_options_tasks_per_node_set_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_slurm_options_port_base_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_slurm_options_gpus_per_host_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_slurm_options_gpus_per_task_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_new_dist_slurm_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_slurm_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_set_jobs_cdist_e6d29627cae5d09c(uintptr_t arg1, uintptr_t arg2);
+extern _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_e6d29627cae5d09c(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_e6d29627cae5d09c(_gostring_ arg1, swig_voidp arg2, long long arg3, swig_voidp arg4);
+extern void _wrap_dist_kubernetes_options_has_index_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_kubernetes_options_index_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_kubernetes_options_num_workers_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_kubernetes_options_first_index_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_kubernetes_options_port_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_kubernetes_options_host_name_set_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_kubernetes_options_service_set_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_kubernetes_options_name_space_set_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_kubernetes_options_domain_set_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern uintptr_t _wrap_new_dist_kubernetes_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_kubernetes_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_e6d29627cae5d09c(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_e6d29627cae5d09c(_goslice_ arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_cluster_resolver_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_cluster_resolver_spec_cdist_e6d29627cae5d09c(long long arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_e6d29627cae5d09c(long long arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_cluster_resolver_environment_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_cluster_resolver_master_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_intgo arg3, _gostring_ arg4, _goslice_ arg5, long long arg6);
+extern _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_intgo arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, long long arg3);
+extern void _wrap_dist_rendezvous_options_has_rank_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_rendezvous_options_rank_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_rendezvous_options_size_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_rendezvous_options_address_set_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_rendezvous_options_job_name_set_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_rendezvous_options_cancel_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern uintptr_t _wrap_new_dist_rendezvous_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_rendezvous_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_e6d29627cae5d09c(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_partitions_part_cdist_e6d29627cae5d09c(long long arg1, long long arg2, long long arg3, swig_voidp arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_partitions_part_of_cdist_e6d29627cae5d09c(long long arg1, long long arg2, long long arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_intgo _wrap_dist_version_cdist_e6d29627cae5d09c(void);
+extern swig_intgo _wrap_dist_has_feature_cdist_e6d29627cae5d09c(_gostring_ arg1);
+extern _gostring_ _wrap_dist_status_name_cdist_e6d29627cae5d09c(swig_intgo arg1);
+extern _gostring_ _wrap_dist_enum_name_cdist_e6d29627cae5d09c(swig_intgo arg1, swig_intgo arg2);
+extern _gostring_ _wrap_dist_enum_from_name_cdist_e6d29627cae5d09c(swig_intgo arg1, _gostring_ arg2, swig_voidp arg3);
+extern void _wrap_dist_strategy_options_kind_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_strategy_options_num_replicas_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_strategy_options_threads_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_strategy_options_numerics_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_strategy_options_timeout_ns_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_strategy_options_async_bytes_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_strategy_options_parameter_device_set_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_strategy_options_communication_set_cdist_e6d29627cae5d09c(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_dist_strategy_options_cross_device_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_strategy_options_count_memory_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_strategy_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_strategy_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_set_axes_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2, _goslice_ arg3, long long arg4);
+extern void _wrap_dist_strategy_options_set_executor_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2, swig_intgo arg3);
+extern void _wrap_dist_strategy_options_set_functions_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
+extern void _wrap_dist_strategy_options_placement_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_strategy_options_budget_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_strategy_options_move_host_threads_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_strategy_options_helper_threads_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_strategy_options_recorded_events_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_strategy_options_late_destroys_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_strategy_options_device_assignment_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_strategy_options_transport_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_strategy_options_cluster_resolver_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_strategy_options_network_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_strategy_options_staging_bytes_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_strategy_options_reform_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_strategy_options_set_devices_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2, long long arg3);
+extern void _wrap_dist_strategy_options_set_cpus_cdist_e6d29627cae5d09c(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern void _wrap_dist_strategy_options_set_log_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_e6d29627cae5d09c(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_strategy_create_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_strategy_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_strategy_cancel_cdist_e6d29627cae5d09c(long long arg1);
+extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_strategy_shutdown_cdist_e6d29627cae5d09c(long long arg1, long long arg2);
+extern swig_intgo _wrap_dist_strategy_kind_of_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_strategy_device_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_strategy_parameter_device_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_canonical_device_cdist_e6d29627cae5d09c(_gostring_ arg1, _goslice_ arg2, long long arg3);
+extern swig_intgo _wrap_dist_strategy_properties_kind_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_strategy_properties_num_workers_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_strategy_properties_between_graph_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_strategy_properties_should_init_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_strategy_properties_worker_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_strategy_properties_first_replica_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_strategy_properties_generation_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_strategy_properties_num_joined_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_strategy_properties_num_left_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_strategy_properties_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_strategy_properties_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_strategy_query_cdist_e6d29627cae5d09c(long long arg1, uintptr_t arg2);
+extern _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_e6d29627cae5d09c(long long arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_budget_create_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2, swig_voidp arg3);
+extern void _wrap_dist_budget_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern void _wrap_dist_network_options_credit_bytes_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_network_options_count_memory_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_network_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_network_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_network_create_cdist_e6d29627cae5d09c(swig_intgo arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_network_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern void _wrap_dist_reform_options_min_workers_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_reform_options_window_ns_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_reform_options_timeout_ns_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern uintptr_t _wrap_new_dist_reform_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_reform_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_strategy_reform_cdist_e6d29627cae5d09c(long long arg1, uintptr_t arg2);
+extern _gostring_ _wrap_dist_strategy_reform_due_cdist_e6d29627cae5d09c(long long arg1, swig_voidp arg2);
+extern void _wrap_dist_run_options_timeout_ns_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_run_options_cancel_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern uintptr_t _wrap_new_dist_run_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_run_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_run_cdist_e6d29627cae5d09c(long long arg1, long long arg2, uintptr_t arg3);
+extern _gostring_ _wrap_dist_run_values_cdist_e6d29627cae5d09c(long long arg1, long long arg2, long long arg3, long long arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_replica_id_cdist_e6d29627cae5d09c(long long arg1);
+extern swig_intgo _wrap_dist_replica_num_replicas_cdist_e6d29627cae5d09c(long long arg1);
+extern long long _wrap_dist_replica_strategy_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_replica_parallel_for_cdist_e6d29627cae5d09c(long long arg1, long long arg2, long long arg3, long long arg4, long long arg5);
+extern _gostring_ _wrap_dist_merge_call_cdist_e6d29627cae5d09c(long long arg1, long long arg2, long long arg3, long long arg4, uintptr_t arg5, swig_voidp arg6);
+extern _gostring_ _wrap_dist_replica_enter_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_replica_leave_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2);
+extern _gostring_ _wrap_dist_replica_detach_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_replica_attach_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_cancel_create_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_cancel_signal_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2);
+extern swig_intgo _wrap_dist_cancel_signalled_cdist_e6d29627cae5d09c(long long arg1);
+extern void _wrap_dist_cancel_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern void _wrap_dist_collective_options_numerics_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_collective_options_tag_set_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_collective_options_timeout_ns_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_collective_options_group_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_collective_options_contributions_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_collective_options_axis_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_collective_options_planned_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_collective_options_cancel_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_collective_options_begin_work_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern long long _wrap_dist_collective_options_work_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_collective_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_collective_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_collective_options_set_weights_cdist_e6d29627cae5d09c(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern void _wrap_dist_collective_options_set_reduce_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_collective_options_set_splits_cdist_e6d29627cae5d09c(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_all_reduce_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6);
+extern _gostring_ _wrap_dist_reduce_to_root_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, swig_intgo arg3, _goslice_ arg4, _goslice_ arg5, long long arg6, uintptr_t arg7);
+extern _gostring_ _wrap_dist_reduce_scatter_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6);
+extern _gostring_ _wrap_dist_all_gather_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, _goslice_ arg3, long long arg4, uintptr_t arg5);
+extern _gostring_ _wrap_dist_gather_to_root_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6);
+extern _gostring_ _wrap_dist_broadcast_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6);
+extern _gostring_ _wrap_dist_scatter_from_root_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6);
+extern _gostring_ _wrap_dist_all_to_all_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, _goslice_ arg3, long long arg4, uintptr_t arg5);
+extern _gostring_ _wrap_dist_scan_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, swig_intgo arg3, _goslice_ arg4, _goslice_ arg5, long long arg6, uintptr_t arg7);
+extern _gostring_ _wrap_dist_permute_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, swig_intgo arg3, _goslice_ arg4, _goslice_ arg5, long long arg6, uintptr_t arg7);
+extern _gostring_ _wrap_dist_barrier_cdist_e6d29627cae5d09c(long long arg1, uintptr_t arg2);
+extern _gostring_ _wrap_dist_all_reduce_value_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, long long arg3, uintptr_t arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_all_gather_value_cdist_e6d29627cae5d09c(long long arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_group_create_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_group_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern swig_intgo _wrap_dist_group_size_cdist_e6d29627cae5d09c(long long arg1);
+extern swig_intgo _wrap_dist_group_rank_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2);
+extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_communication_options_timeout_ns_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern long long _wrap_dist_communication_options_timeout_ns_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_communication_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_communication_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_communication_options_merge_cdist_e6d29627cae5d09c(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern void _wrap_dist_apply_options_kind_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_apply_options_learning_rate_set_cdist_e6d29627cae5d09c(uintptr_t arg1, double arg2);
+extern void _wrap_dist_apply_options_momentum_set_cdist_e6d29627cae5d09c(uintptr_t arg1, double arg2);
+extern void _wrap_dist_apply_options_clip_norm_set_cdist_e6d29627cae5d09c(uintptr_t arg1, double arg2);
+extern void _wrap_dist_apply_options_set_states_cdist_e6d29627cae5d09c(uintptr_t arg1, _goslice_ arg2, long long arg3, long long arg4);
+extern uintptr_t _wrap_new_dist_apply_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_apply_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_apply_options_set_function_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_dist_reduce_apply_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, _goslice_ arg3, _goslice_ arg4, long long arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8);
+extern _gostring_ _wrap_dist_work_test_cdist_e6d29627cae5d09c(long long arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_work_wait_cdist_e6d29627cae5d09c(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_work_wait_any_cdist_e6d29627cae5d09c(_goslice_ arg1, long long arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_work_cancel_cdist_e6d29627cae5d09c(long long arg1);
+extern void _wrap_dist_work_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_work_start_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_work_ready_cdist_e6d29627cae5d09c(long long arg1, long long arg2);
+extern void _wrap_dist_instances_options_helper_threads_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_instances_options_max_queued_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_instances_options_spin_ns_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_instances_options_stuck_ns_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_instances_options_max_replaced_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_new_dist_instances_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_instances_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_instances_options_set_functions_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2, swig_intgo arg3, swig_intgo arg4);
+extern _gostring_ _wrap_dist_instances_open_cdist_e6d29627cae5d09c(long long arg1, uintptr_t arg2);
+extern _gostring_ _wrap_dist_instances_close_cdist_e6d29627cae5d09c(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_serve_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2);
+extern long long _wrap_dist_instance_state_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_replica_check_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_request_test_cdist_e6d29627cae5d09c(long long arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_request_wait_cdist_e6d29627cae5d09c(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_request_cancel_cdist_e6d29627cae5d09c(long long arg1);
+extern long long _wrap_dist_request_user_data_cdist_e6d29627cae5d09c(long long arg1);
+extern void _wrap_dist_request_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_completions_create_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_completions_next_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_voidp arg3);
+extern void _wrap_dist_batcher_options_max_items_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_batcher_options_max_delay_ns_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_batcher_options_max_waiting_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_batcher_options_max_bytes_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_batcher_options_continuous_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_batcher_options_max_results_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_new_dist_batcher_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_batcher_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_batcher_options_set_buckets_cdist_e6d29627cae5d09c(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern void _wrap_dist_batcher_options_set_tokens_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_batcher_create_cdist_e6d29627cae5d09c(long long arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_batcher_count_cdist_e6d29627cae5d09c(long long arg1, swig_voidp arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_batcher_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern long long _wrap_dist_batch_size_cdist_e6d29627cae5d09c(long long arg1);
+extern long long _wrap_dist_batch_bucket_cdist_e6d29627cae5d09c(long long arg1);
+extern long long _wrap_dist_batch_user_data_cdist_e6d29627cae5d09c(long long arg1, long long arg2);
+extern long long _wrap_dist_batch_state_cdist_e6d29627cae5d09c(long long arg1, long long arg2);
+extern void _wrap_dist_batch_set_state_cdist_e6d29627cae5d09c(long long arg1, long long arg2, long long arg3);
+extern _gostring_ _wrap_dist_batch_check_cdist_e6d29627cae5d09c(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_batch_emit_cdist_e6d29627cae5d09c(long long arg1, long long arg2, long long arg3);
+extern void _wrap_dist_batch_end_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_intgo arg3);
+extern _gostring_ _wrap_dist_request_take_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_versions_create_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_versions_publish_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_replica_version_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_voidp arg3, swig_voidp arg4);
+extern long long _wrap_dist_versions_latest_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_versions_await_cdist_e6d29627cae5d09c(long long arg1, long long arg2, long long arg3);
+extern void _wrap_dist_versions_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_value_create_tensor_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_value_wrap_tensor_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_value_create_per_replica_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_value_create_mirrored_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_value_create_list_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_value_create_tuple_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_value_create_dict_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, _goslice_ arg3, long long arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_value_create_none_cdist_e6d29627cae5d09c(long long arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_value_create_variable_cdist_e6d29627cae5d09c(long long arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_values_from_function_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_voidp arg3);
+extern long long _wrap_dist_value_retain_cdist_e6d29627cae5d09c(long long arg1);
+extern void _wrap_dist_value_release_cdist_e6d29627cae5d09c(long long arg1);
+extern swig_intgo _wrap_dist_value_kind_of_cdist_e6d29627cae5d09c(long long arg1);
+extern long long _wrap_dist_value_size_cdist_e6d29627cae5d09c(long long arg1);
+extern long long _wrap_dist_value_item_cdist_e6d29627cae5d09c(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_value_key_cdist_e6d29627cae5d09c(long long arg1, long long arg2);
+extern long long _wrap_dist_value_get_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2);
+extern _gostring_ _wrap_dist_value_tensor_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2);
+extern long long _wrap_dist_value_variable_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_value_create_text_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_value_wrap_object_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_value_create_composite_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, _goslice_ arg3, long long arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_value_text_cdist_e6d29627cae5d09c(long long arg1);
+extern long long _wrap_dist_value_object_cdist_e6d29627cae5d09c(long long arg1);
+extern void _wrap_dist_variable_options_aggregation_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_variable_options_name_set_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_variable_options_synchronization_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_new_dist_variable_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_variable_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_variable_options_set_initial_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_dist_variable_create_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_variable_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_variable_name_cdist_e6d29627cae5d09c(long long arg1);
+extern swig_intgo _wrap_dist_variable_num_copies_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_variable_component_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, _goslice_ arg3);
+extern _gostring_ _wrap_dist_variable_read_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_variable_assign_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_intgo arg3, long long arg4);
+extern _gostring_ _wrap_dist_replica_read_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_replica_assign_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_intgo arg3, _goslice_ arg4, uintptr_t arg5);
+extern _gostring_ _wrap_dist_replica_variable_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, _goslice_ arg3, uintptr_t arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_variable_class_cdist_e6d29627cae5d09c(long long arg1);
+extern swig_intgo _wrap_dist_variable_synchronization_cdist_e6d29627cae5d09c(long long arg1);
+extern swig_intgo _wrap_dist_variable_aggregation_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_variable_copy_name_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2);
+extern _gostring_ _wrap_dist_variable_device_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_intgo arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_variable_scatter_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_intgo arg3, long long arg4);
+extern _gostring_ _wrap_dist_replica_assign_value_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_intgo arg3, long long arg4, uintptr_t arg5);
+extern _gostring_ _wrap_dist_replica_scatter_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_intgo arg3, long long arg4, uintptr_t arg5);
+extern _gostring_ _wrap_dist_reduce_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, long long arg3, _goslice_ arg4, long long arg5, swig_voidp arg6);
+extern _gostring_ _wrap_dist_reduce_to_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, long long arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern _gostring_ _wrap_dist_batch_reduce_to_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, _goslice_ arg3, uintptr_t arg4, long long arg5, uintptr_t arg6, _goslice_ arg7);
+extern _gostring_ _wrap_dist_gather_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_intgo arg3, swig_voidp arg4);
+extern void _wrap_dist_update_options_ungrouped_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_update_options_parallel_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_new_dist_update_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_update_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_update_cdist_e6d29627cae5d09c(long long arg1, long long arg2, long long arg3, long long arg4, long long arg5, uintptr_t arg6, swig_voidp arg7);
+extern _gostring_ _wrap_dist_update_non_slot_cdist_e6d29627cae5d09c(long long arg1, long long arg2, long long arg3, long long arg4, uintptr_t arg5, swig_voidp arg6);
+extern _gostring_ _wrap_dist_replica_update_cdist_e6d29627cae5d09c(long long arg1, long long arg2, long long arg3, long long arg4, long long arg5, uintptr_t arg6, swig_voidp arg7);
+extern _gostring_ _wrap_dist_strategy_local_results_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_broadcast_to_cdist_e6d29627cae5d09c(long long arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_destination_device_cdist_e6d29627cae5d09c(long long arg1, uintptr_t arg2, _goslice_ arg3, long long arg4);
+extern _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_e6d29627cae5d09c(swig_intgo arg1, swig_voidp arg2);
+extern void _wrap_dist_dataset_options_drop_remainder_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_dataset_options_shuffle_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_dataset_options_prefetch_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_dataset_options_seed_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_dataset_options_shard_policy_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_dataset_options_num_workers_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_dataset_options_worker_index_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_dataset_options_worker_batches_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_dataset_options_shard_hint_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_dataset_options_interleave_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_dataset_options_static_shapes_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_dataset_options_replication_mode_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_dataset_options_as_one_process_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_new_dist_dataset_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_dataset_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_e6d29627cae5d09c(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, long long arg3, uintptr_t arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_dataset_create_from_callback_cdist_e6d29627cae5d09c(long long arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_input_context_num_input_pipelines_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_input_context_input_pipeline_id_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_new_dist_input_context_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_input_context_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_dataset_create_from_function_cdist_e6d29627cae5d09c(long long arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_dataset_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_iterator_create_cdist_e6d29627cae5d09c(long long arg1, swig_voidp arg2);
+extern void _wrap_dist_position_pass_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern long long _wrap_dist_position_pass_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_position_elements_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern long long _wrap_dist_position_elements_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_position_examples_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern long long _wrap_dist_position_examples_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_position_batches_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern long long _wrap_dist_position_batches_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_position_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_position_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_iterator_position_cdist_e6d29627cae5d09c(long long arg1, uintptr_t arg2);
+extern _gostring_ _wrap_dist_iterator_create_at_cdist_e6d29627cae5d09c(long long arg1, uintptr_t arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_iterator_next_cdist_e6d29627cae5d09c(long long arg1, swig_voidp arg2);
+extern void _wrap_dist_iterator_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_dataset_create_from_files_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, long long arg3, long long arg4, uintptr_t arg5, swig_voidp arg6);
+extern _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, _goslice_ arg5, long long arg6);
+extern _gostring_ _wrap_dist_dataset_element_spec_cdist_e6d29627cae5d09c(long long arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_dataset_reduce_cdist_e6d29627cae5d09c(long long arg1, long long arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_dataset_check_shards_cdist_e6d29627cae5d09c(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_iterator_next_optional_cdist_e6d29627cae5d09c(long long arg1, swig_voidp arg2);
+extern swig_intgo _wrap_dist_drift_num_copies_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_drift_replica_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_drift_expected_replica_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern long long _wrap_dist_drift_element_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_drift_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_drift_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_variable_check_drift_cdist_e6d29627cae5d09c(long long arg1, long long arg2, uintptr_t arg3);
+extern _gostring_ _wrap_dist_metric_create_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, _gostring_ arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_metric_update_cdist_e6d29627cae5d09c(long long arg1, long long arg2, _goslice_ arg3, _goslice_ arg4, _goslice_ arg5);
+extern _gostring_ _wrap_dist_metric_result_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_metric_reset_cdist_e6d29627cae5d09c(long long arg1, long long arg2);
+extern swig_intgo _wrap_dist_metric_kind_of_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_metric_name_cdist_e6d29627cae5d09c(long long arg1);
+extern long long _wrap_dist_metric_variable_cdist_e6d29627cae5d09c(long long arg1);
+extern void _wrap_dist_metric_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_average_loss_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, _goslice_ arg3, long long arg4, _goslice_ arg5);
+extern _gostring_ _wrap_dist_scale_regularization_loss_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, _goslice_ arg3);
+extern _gostring_ _wrap_dist_scope_enter_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_scope_exit_cdist_e6d29627cae5d09c(long long arg1);
+extern long long _wrap_dist_get_strategy_cdist_e6d29627cae5d09c(void);
+extern swig_intgo _wrap_dist_has_strategy_cdist_e6d29627cae5d09c(void);
+extern swig_intgo _wrap_dist_in_cross_replica_context_cdist_e6d29627cae5d09c(void);
+extern long long _wrap_dist_get_replica_cdist_e6d29627cae5d09c(void);
+extern _gostring_ _wrap_dist_set_strategy_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_colocate_enter_cdist_e6d29627cae5d09c(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_colocate_exit_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_variable_created_in_scope_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_voidp arg3);
+extern long long _wrap_dist_value_container_cdist_e6d29627cae5d09c(long long arg1);
+extern void _wrap_dist_cross_device_options_kind_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_cross_device_options_count_memory_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_set_functions_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2, swig_intgo arg3, swig_intgo arg4);
+extern uintptr_t _wrap_new_dist_cross_device_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_cross_device_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_set_accumulate_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_dist_cross_device_create_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_dist_cross_device_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern swig_intgo _wrap_dist_cross_device_kind_of_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_cross_device_device_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_cross_device_reduce_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, long long arg3, uintptr_t arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, _goslice_ arg3, uintptr_t arg4, long long arg5, _goslice_ arg6);
+extern _gostring_ _wrap_dist_cross_device_broadcast_cdist_e6d29627cae5d09c(long long arg1, long long arg2, uintptr_t arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_cross_device_gather_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_intgo arg3, swig_voidp arg4);
+extern void _wrap_dist_checkpoint_options_sharded_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_checkpoint_options_position_set_cdist_e6d29627cae5d09c(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2, long long arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2, long long arg3);
+extern uintptr_t _wrap_new_dist_checkpoint_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_checkpoint_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_checkpoint_options_set_names_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_checkpoint_save_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, _goslice_ arg3, long long arg4, uintptr_t arg5);
+extern _gostring_ _wrap_dist_checkpoint_load_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, _goslice_ arg3, long long arg4, uintptr_t arg5);
+extern _gostring_ _wrap_dist_checkpoint_open_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_voidp arg3);
+extern long long _wrap_dist_checkpoint_size_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_checkpoint_name_cdist_e6d29627cae5d09c(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_checkpoint_spec_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, _goslice_ arg3);
+extern _gostring_ _wrap_dist_checkpoint_read_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_voidp arg3);
+extern void _wrap_dist_checkpoint_map_options_verify_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_new_dist_checkpoint_map_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_checkpoint_map_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_checkpoint_map_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, uintptr_t arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_checkpoint_map_all_cdist_e6d29627cae5d09c(long long arg1, uintptr_t arg2, swig_voidp arg3);
+extern long long _wrap_dist_checkpoint_num_metadata_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_e6d29627cae5d09c(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_checkpoint_metadata_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2);
+extern void _wrap_dist_checkpoint_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern void _wrap_dist_preemption_options_path_set_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_preemption_options_grace_ns_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_preemption_options_set_variables_cdist_e6d29627cae5d09c(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern uintptr_t _wrap_new_dist_preemption_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_preemption_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_preemption_handler_create_cdist_e6d29627cae5d09c(long long arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_preemption_handler_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern void _wrap_dist_preemption_notify_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_preemption_run_cdist_e6d29627cae5d09c(long long arg1, long long arg2, uintptr_t arg3);
+extern _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_voidp arg3);
+extern void _wrap_dist_preemption_count_run_cdist_e6d29627cae5d09c(long long arg1);
+extern long long _wrap_dist_preemption_total_run_calls_cdist_e6d29627cae5d09c(long long arg1);
+extern void _wrap_dist_rpc_server_options_num_threads_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_rpc_server_options_max_queued_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_rpc_server_options_count_memory_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_rpc_server_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_rpc_server_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_rpc_server_create_cdist_e6d29627cae5d09c(_gostring_ arg1, _gostring_ arg2, uintptr_t arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_rpc_server_register_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_rpc_server_start_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_rpc_server_address_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_rpc_server_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_rpc_client_options_count_memory_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_rpc_client_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_rpc_client_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_rpc_client_create_cdist_e6d29627cae5d09c(_gostring_ arg1, _gostring_ arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_rpc_client_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_rpc_call_options_cancel_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern uintptr_t _wrap_new_dist_rpc_call_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_rpc_call_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_rpc_call_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, long long arg3, uintptr_t arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_rpc_begin_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, long long arg3, uintptr_t arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_rpc_client_methods_cdist_e6d29627cae5d09c(long long arg1, uintptr_t arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_remote_value_get_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_remote_value_ready_cdist_e6d29627cae5d09c(long long arg1);
+extern void _wrap_dist_remote_value_cancel_cdist_e6d29627cae5d09c(long long arg1);
+extern long long _wrap_dist_remote_value_retain_cdist_e6d29627cae5d09c(long long arg1);
+extern void _wrap_dist_remote_value_release_cdist_e6d29627cae5d09c(long long arg1);
+extern void _wrap_dist_server_options_num_threads_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_server_options_bind_address_set_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern void _wrap_dist_server_options_start_timeout_ns_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_server_options_max_message_bytes_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_server_options_count_memory_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_server_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_server_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_server_create_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_intgo arg3, uintptr_t arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_server_create_local_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_server_register_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_server_register_update_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_server_start_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_server_target_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_server_join_cdist_e6d29627cae5d09c(long long arg1, long long arg2, long long arg3);
+extern void _wrap_dist_server_stop_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_server_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_closure_name_cdist_e6d29627cae5d09c(long long arg1);
+extern long long _wrap_dist_closure_id_cdist_e6d29627cae5d09c(long long arg1);
+extern swig_intgo _wrap_dist_closure_worker_cdist_e6d29627cae5d09c(long long arg1);
+extern long long _wrap_dist_closure_cancel_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_closure_read_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, long long arg3, _goslice_ arg4);
+extern _gostring_ _wrap_dist_closure_read_rows_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_closure_assign_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_intgo arg3, long long arg4);
+extern _gostring_ _wrap_dist_closure_scatter_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_intgo arg3, long long arg4);
+extern _gostring_ _wrap_dist_closure_update_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, _gostring_ arg3, long long arg4, long long arg5);
+extern _gostring_ _wrap_dist_closure_per_worker_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_voidp arg3);
+extern void _wrap_dist_coordinator_options_max_queued_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_coordinator_options_max_losses_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_coordinator_options_timeout_ns_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern uintptr_t _wrap_new_dist_coordinator_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_coordinator_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_coordinator_options_set_partitioner_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_dist_coordinator_create_cdist_e6d29627cae5d09c(long long arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_coordinator_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern void _wrap_dist_ps_variable_options_max_staleness_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_dist_ps_variable_options_colocate_with_set_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern uintptr_t _wrap_new_dist_ps_variable_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_ps_variable_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_ps_variable_options_set_partitions_cdist_e6d29627cae5d09c(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_coordinator_create_variable_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, _goslice_ arg3, uintptr_t arg4);
+extern long long _wrap_dist_coordinator_num_variables_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_coordinator_variable_name_cdist_e6d29627cae5d09c(long long arg1, long long arg2);
+extern _gostring_ _wrap_dist_coordinator_variable_spec_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, _goslice_ arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_coordinator_variable_part_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, long long arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
+extern _gostring_ _wrap_dist_coordinator_read_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, long long arg3, _goslice_ arg4);
+extern _gostring_ _wrap_dist_coordinator_read_rows_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, long long arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_coordinator_assign_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_intgo arg3, long long arg4);
+extern _gostring_ _wrap_dist_coordinator_scatter_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_intgo arg3, long long arg4);
+extern _gostring_ _wrap_dist_coordinator_update_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, _gostring_ arg3, long long arg4, long long arg5);
+extern _gostring_ _wrap_dist_coordinator_save_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2);
+extern _gostring_ _wrap_dist_coordinator_restore_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_voidp arg3);
+extern void _wrap_dist_schedule_options_timeout_ns_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_schedule_options_cancel_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern uintptr_t _wrap_new_dist_schedule_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_schedule_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_coordinator_schedule_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, long long arg3, uintptr_t arg4, swig_voidp arg5);
+extern _gostring_ _wrap_dist_coordinator_join_cdist_e6d29627cae5d09c(long long arg1, long long arg2, long long arg3);
+extern _gostring_ _wrap_dist_coordinator_done_cdist_e6d29627cae5d09c(long long arg1, swig_voidp arg2);
+extern _gostring_ _wrap_dist_coordinator_create_per_worker_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, _gostring_ arg3, long long arg4);
+extern swig_intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_queued_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_in_flight_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_scheduled_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_completed_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_failed_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_cancelled_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_losses_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_mark_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_coordinator_stats_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_coordinator_stats_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_coordinator_query_cdist_e6d29627cae5d09c(long long arg1, uintptr_t arg2);
+extern _gostring_ _wrap_dist_topology_create_cdist_e6d29627cae5d09c(_goslice_ arg1, long long arg2, _goslice_ arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
+extern void _wrap_dist_topology_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_device_assignment_build_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, _goslice_ arg3, long long arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
+extern void _wrap_dist_device_assignment_destroy_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_topology_from_host_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_e6d29627cae5d09c(long long arg1);
+extern swig_intgo _wrap_dist_topology_num_tasks_cdist_e6d29627cae5d09c(long long arg1);
+extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_e6d29627cae5d09c(long long arg1);
+extern long long _wrap_dist_topology_num_missing_devices_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_topology_task_at_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_topology_device_at_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_topology_cpu_at_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, swig_voidp arg3);
+extern _gostring_ _wrap_dist_topology_device_name_at_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, _gostring_ arg3, _goslice_ arg4, long long arg5);
+extern _gostring_ _wrap_dist_topology_host_name_at_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, _gostring_ arg3, _goslice_ arg4, long long arg5);
+extern _gostring_ _wrap_dist_device_assignment_create_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, swig_intgo arg3, swig_intgo arg4, long long arg5, swig_voidp arg6);
+extern _gostring_ _wrap_dist_device_assignment_create_single_cdist_e6d29627cae5d09c(long long arg1, swig_voidp arg2);
+extern long long _wrap_dist_device_assignment_topology_cdist_e6d29627cae5d09c(long long arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_e6d29627cae5d09c(long long arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_device_assignment_device_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_device_assignment_device_name_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, swig_intgo arg3, _gostring_ arg4, _goslice_ arg5, long long arg6);
+extern _gostring_ _wrap_dist_device_assignment_host_name_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, swig_intgo arg3, _gostring_ arg4, _goslice_ arg5, long long arg6);
+extern void _wrap_dist_partition_kind_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_kind_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_partition_num_logical_devices_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_num_logical_devices_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_partition_logical_device_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_logical_device_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_partition_uneven_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_uneven_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_partition_spmd_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_spmd_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_partition_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_partition_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_partition_set_shape_cdist_e6d29627cae5d09c(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern void _wrap_dist_partition_set_dimensions_cdist_e6d29627cae5d09c(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_partition_check_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_split_options_uneven_set_cdist_e6d29627cae5d09c(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_new_dist_split_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_split_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_assign_to_logical_device_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_intgo arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_e6d29627cae5d09c(long long arg1, long long arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_e6d29627cae5d09c(long long arg1);
+extern long long _wrap_dist_strategy_device_assignment_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_value_partition_cdist_e6d29627cae5d09c(long long arg1, uintptr_t arg2);
+extern void _wrap_dist_devices_options_timeout_ns_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_devices_options_cancel_set_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_dist_devices_options_add_result_cdist_e6d29627cae5d09c(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_new_dist_devices_options_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_devices_options_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_dist_run_on_devices_cdist_e6d29627cae5d09c(long long arg1, long long arg2, long long arg3, long long arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_device_replica_cdist_e6d29627cae5d09c(long long arg1);
+extern _gostring_ _wrap_dist_device_axis_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_voidp arg3, swig_voidp arg4);
+extern _gostring_ _wrap_dist_device_axis_group_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, swig_voidp arg3);
+extern uintptr_t _wrap_new_dist_halo_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_dist_halo_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern void _wrap_dist_halo_set_parts_cdist_e6d29627cae5d09c(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern void _wrap_dist_halo_set_low_cdist_e6d29627cae5d09c(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern void _wrap_dist_halo_set_high_cdist_e6d29627cae5d09c(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern void _wrap_dist_halo_set_edges_cdist_e6d29627cae5d09c(uintptr_t arg1, _goslice_ arg2, long long arg3);
+extern _gostring_ _wrap_dist_halo_exchange_cdist_e6d29627cae5d09c(long long arg1, _goslice_ arg2, uintptr_t arg3, _goslice_ arg4, uintptr_t arg5);
+extern _gostring_ _wrap_dist_reshard_cdist_e6d29627cae5d09c(long long arg1, uintptr_t arg2, uintptr_t arg3, _goslice_ arg4, _goslice_ arg5, uintptr_t arg6);
+extern _gostring_ _wrap_dist_reshard_bytes_cdist_e6d29627cae5d09c(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern swig_intgo _wrap_fail_cdist_e6d29627cae5d09c(swig_intgo arg1, _gostring_ arg2);
+extern swig_intgo _wrap_fail_as_told_cdist_e6d29627cae5d09c(swig_intgo arg1, _gostring_ arg2);
+extern _gostring_ _wrap_own_words_cdist_e6d29627cae5d09c(_gostring_ arg1);
+extern _gostring_ _wrap_rpc_arguments_cdist_e6d29627cae5d09c(_goslice_ arg1, long long arg2, swig_voidp arg3);
+extern _gostring_ _wrap_Text_text_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_Text_explain_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Text_explain_dataset_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Text_explain_topology_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Text_describe_value_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Text_describe_variable_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Text_write_trace_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Text_write_coordinator_trace_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Text_write_server_trace_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Text_write_metrics_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2, _gostring_ arg3);
+extern _gostring_ _wrap_Text_explain_cluster_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Text_expand_host_list_cdist_e6d29627cae5d09c(uintptr_t arg1, _gostring_ arg2);
+extern uintptr_t _wrap_new_Text_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_Text_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_Stragglers_read_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern long long _wrap_Stragglers_size_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern swig_intgo _wrap_Stragglers_collective_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern swig_intgo _wrap_Stragglers_group_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern swig_intgo _wrap_Stragglers_replica_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern swig_intgo _wrap_Stragglers_worker_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern long long _wrap_Stragglers_rounds_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern long long _wrap_Stragglers_times_last_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern long long _wrap_Stragglers_mean_late_ns_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern long long _wrap_Stragglers_max_late_ns_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Stragglers_tag_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern uintptr_t _wrap_new_Stragglers_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_Stragglers_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern long long _wrap_Numbers_size_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern long long _wrap_Numbers_at_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_Numbers_topology_mesh_shape_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_Numbers_topology_device_coordinates_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_Numbers_topology_missing_devices_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern void _wrap_Numbers_device_assignment_core_assignment_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2, swig_intgo arg3, swig_intgo arg4);
+extern _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2, swig_intgo arg3, swig_intgo arg4);
+extern void _wrap_Numbers_partition_shape_cdist_e6d29627cae5d09c(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_Numbers_partition_dimensions_cdist_e6d29627cae5d09c(uintptr_t arg1, uintptr_t arg2);
+extern _gostring_ _wrap_Numbers_partition_shard_cdist_e6d29627cae5d09c(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
+extern _gostring_ _wrap_Numbers_value_shard_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2, swig_intgo arg3, _goslice_ arg4);
+extern _gostring_ _wrap_Numbers_device_coordinates_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2);
+extern uintptr_t _wrap_new_Numbers_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_Numbers_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_split_to_logical_devices_cdist_e6d29627cae5d09c(long long arg1, long long arg2, _goslice_ arg3, long long arg4, uintptr_t arg5, swig_voidp arg6);
+extern void _wrap_tensor_at_cdist_e6d29627cae5d09c(long long arg1, long long arg2, _goslice_ arg3);
+extern void _wrap_set_number_at_cdist_e6d29627cae5d09c(long long arg1, long long arg2, long long arg3);
+extern void _wrap_Destinations_add_cdist_e6d29627cae5d09c(uintptr_t arg1, long long arg2, long long arg3, _gostring_ arg4);
+extern uintptr_t _wrap_Destinations_get_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern uintptr_t _wrap_new_Destinations_cdist_e6d29627cae5d09c(void);
+extern void _wrap_delete_Destinations_cdist_e6d29627cae5d09c(uintptr_t arg1);
+extern _gostring_ _wrap_quick_all_reduce_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, swig_intgo arg3, _goslice_ arg4, long long arg5, _gostring_ arg6, long long arg7);
+extern _gostring_ _wrap_quick_broadcast_cdist_e6d29627cae5d09c(long long arg1, swig_intgo arg2, swig_intgo arg3, _goslice_ arg4, long long arg5, _gostring_ arg6, long long arg7);
+extern _gostring_ _wrap_run_until_cdist_e6d29627cae5d09c(long long arg1, long long arg2, long long arg3);
+extern _gostring_ _wrap_quick_barrier_cdist_e6d29627cae5d09c(long long arg1, _gostring_ arg2, long long arg3);
 #undef intgo
 */
 import "C"
@@ -811,19 +811,19 @@ func swigCopyString(s string) string {
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func _swig_getDIST_ENUM_REDUCE_OP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_REDUCE_OP_cdist_df3c328f470b7138())
+	swig_r = (int)(C._wrap_DIST_ENUM_REDUCE_OP_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
 var DIST_ENUM_REDUCE_OP int = _swig_getDIST_ENUM_REDUCE_OP()
 func _swig_getDIST_ENUM_VALUE_REDUCTION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_VALUE_REDUCTION_cdist_df3c328f470b7138())
+	swig_r = (int)(C._wrap_DIST_ENUM_VALUE_REDUCTION_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
@@ -831,35 +831,35 @@ var DIST_ENUM_VALUE_REDUCTION int = _swig_getDIST_ENUM_VALUE_REDUCTION()
 
 func _swig_getDIST_ENUM_SYNCHRONIZATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_SYNCHRONIZATION_cdist_df3c328f470b7138())
+	swig_r = (int)(C._wrap_DIST_ENUM_SYNCHRONIZATION_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
 var DIST_ENUM_SYNCHRONIZATION int = _swig_getDIST_ENUM_SYNCHRONIZATION()
 func _swig_getDIST_ENUM_AGGREGATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_AGGREGATION_cdist_df3c328f470b7138())
+	swig_r = (int)(C._wrap_DIST_ENUM_AGGREGATION_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
 var DIST_ENUM_AGGREGATION int = _swig_getDIST_ENUM_AGGREGATION()
 func _swig_getDIST_ENUM_CROSS_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_CROSS_DEVICE_cdist_df3c328f470b7138())
+	swig_r = (int)(C._wrap_DIST_ENUM_CROSS_DEVICE_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
 var DIST_ENUM_CROSS_DEVICE int = _swig_getDIST_ENUM_CROSS_DEVICE()
 func _swig_getDIST_ENUM_INPUT_MODE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_INPUT_MODE_cdist_df3c328f470b7138())
+	swig_r = (int)(C._wrap_DIST_ENUM_INPUT_MODE_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
 var DIST_ENUM_INPUT_MODE int = _swig_getDIST_ENUM_INPUT_MODE()
 func _swig_getDIST_ENUM_SHARD_POLICY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_SHARD_POLICY_cdist_df3c328f470b7138())
+	swig_r = (int)(C._wrap_DIST_ENUM_SHARD_POLICY_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
@@ -873,7 +873,7 @@ func (e *StatusError) Error() string { return e.Record }
 func Told(arg1 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_told_cdist_df3c328f470b7138(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_told_cdist_e6d29627cae5d09c(C.swig_intgo(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -906,7 +906,7 @@ func swigTexts(texts []string) string {
 
 func Memory_counter() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_memory_counter_cdist_df3c328f470b7138())
+	swig_r = (int64)(C._wrap_memory_counter_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
@@ -928,12 +928,12 @@ func (p *_swig_DirectorCallbacks) DirectorInterface() interface{} {
 
 func NewDirectorCallbacks(v interface{}) Callbacks {
 	p := &_swig_DirectorCallbacks{0, v}
-	p.SwigcptrCallbacks = SwigcptrCallbacks(C._wrap__swig_NewDirectorCallbacksCallbacks_cdist_df3c328f470b7138(C.int(swigDirectorAdd(p))))
+	p.SwigcptrCallbacks = SwigcptrCallbacks(C._wrap__swig_NewDirectorCallbacksCallbacks_cdist_e6d29627cae5d09c(C.int(swigDirectorAdd(p))))
 	return p
 }
 
-//export Swiggo_DeleteDirector_Callbacks_cdist_df3c328f470b7138
-func Swiggo_DeleteDirector_Callbacks_cdist_df3c328f470b7138(c int) {
+//export Swiggo_DeleteDirector_Callbacks_cdist_e6d29627cae5d09c
+func Swiggo_DeleteDirector_Callbacks_cdist_e6d29627cae5d09c(c int) {
 	swigDirectorLookup(c).(*_swig_DirectorCallbacks).SwigcptrCallbacks = 0
 	swigDirectorDelete(c)
 }
@@ -949,8 +949,8 @@ func (swig_p *_swig_DirectorCallbacks) Replica(token int64, replica int64, id in
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_replica_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_replica_cdist_df3c328f470b7138(swig_c int, token int64, replica int64, id int, num_replicas int) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_replica_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_replica_cdist_e6d29627cae5d09c(swig_c int, token int64, replica int64, id int, num_replicas int) (swig_result int) {
 	var swig_r int
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Replica(token, replica, id, num_replicas)
@@ -968,8 +968,8 @@ func (swig_p *_swig_DirectorCallbacks) Values(token int64, replica int64, args i
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_values_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_values_cdist_df3c328f470b7138(swig_c int, token int64, replica int64, args int64, kwargs int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_values_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_values_cdist_e6d29627cae5d09c(swig_c int, token int64, replica int64, args int64, kwargs int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Values(token, replica, args, kwargs)
@@ -987,8 +987,8 @@ func (swig_p *_swig_DirectorCallbacks) Merge(token int64, strategy int64, args i
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_merge_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_merge_cdist_df3c328f470b7138(swig_c int, token int64, strategy int64, args int64, kwargs int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_merge_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_merge_cdist_e6d29627cae5d09c(swig_c int, token int64, strategy int64, args int64, kwargs int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Merge(token, strategy, args, kwargs)
@@ -1006,8 +1006,8 @@ func (swig_p *_swig_DirectorCallbacks) Update(token int64, replica int, device s
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_update_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_update_cdist_df3c328f470b7138(swig_c int, token int64, replica int, device string, copy int64, args int64, kwargs int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_update_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_update_cdist_e6d29627cae5d09c(swig_c int, token int64, replica int, device string, copy int64, args int64, kwargs int64) (swig_result int64) {
 	var swig_r int64
 	var _swig_i_2 string
 	swig_p := theCallbacks.Load()
@@ -1029,8 +1029,8 @@ func (swig_p *_swig_DirectorCallbacks) Source(token int64, index int64) int64 {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_source_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_source_cdist_df3c328f470b7138(swig_c int, token int64, index int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_source_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_source_cdist_e6d29627cae5d09c(swig_c int, token int64, index int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Source(token, index)
@@ -1048,8 +1048,8 @@ func (swig_p *_swig_DirectorCallbacks) File_source(token int64, file int64, name
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_file_source_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_file_source_cdist_df3c328f470b7138(swig_c int, token int64, file int64, name string, index int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_file_source_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_file_source_cdist_e6d29627cae5d09c(swig_c int, token int64, file int64, name string, index int64) (swig_result int64) {
 	var swig_r int64
 	var _swig_i_2 string
 	swig_p := theCallbacks.Load()
@@ -1071,8 +1071,8 @@ func (swig_p *_swig_DirectorCallbacks) Dataset(token int64, num_pipelines int, p
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_dataset_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_dataset_cdist_df3c328f470b7138(swig_c int, token int64, num_pipelines int, pipeline int, num_replicas int) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_dataset_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_dataset_cdist_e6d29627cae5d09c(swig_c int, token int64, num_pipelines int, pipeline int, num_replicas int) (swig_result int64) {
 	var swig_r int64
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Dataset(token, num_pipelines, pipeline, num_replicas)
@@ -1090,8 +1090,8 @@ func (swig_p *_swig_DirectorCallbacks) Dataset_reduce(token int64, state int64, 
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_dataset_reduce_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_dataset_reduce_cdist_df3c328f470b7138(swig_c int, token int64, state int64, batch int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_dataset_reduce_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_dataset_reduce_cdist_e6d29627cae5d09c(swig_c int, token int64, state int64, batch int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Dataset_reduce(token, state, batch)
@@ -1109,8 +1109,8 @@ func (swig_p *_swig_DirectorCallbacks) Value(token int64, replica int, num_repli
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_value_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_value_cdist_df3c328f470b7138(swig_c int, token int64, replica int, num_replicas int) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_value_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_value_cdist_e6d29627cae5d09c(swig_c int, token int64, replica int, num_replicas int) (swig_result int64) {
 	var swig_r int64
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Value(token, replica, num_replicas)
@@ -1128,8 +1128,8 @@ func (swig_p *_swig_DirectorCallbacks) Initial(token int64) int64 {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_initial_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_initial_cdist_df3c328f470b7138(swig_c int, token int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_initial_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_initial_cdist_e6d29627cae5d09c(swig_c int, token int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Initial(token)
@@ -1147,8 +1147,8 @@ func (swig_p *_swig_DirectorCallbacks) Method(token int64, name string, cancel i
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_method_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_method_cdist_df3c328f470b7138(swig_c int, token int64, name string, cancel int64, timeout_ns int64, args int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_method_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_method_cdist_e6d29627cae5d09c(swig_c int, token int64, name string, cancel int64, timeout_ns int64, args int64) (swig_result int64) {
 	var swig_r int64
 	var _swig_i_1 string
 	swig_p := theCallbacks.Load()
@@ -1170,8 +1170,8 @@ func (swig_p *_swig_DirectorCallbacks) Closure(token int64, closure int64, args 
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_closure_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_closure_cdist_df3c328f470b7138(swig_c int, token int64, closure int64, args int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_closure_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_closure_cdist_e6d29627cae5d09c(swig_c int, token int64, closure int64, args int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Closure(token, closure, args)
@@ -1189,8 +1189,8 @@ func (swig_p *_swig_DirectorCallbacks) Create_state(token int64, replica int64) 
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_create_state_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_create_state_cdist_df3c328f470b7138(swig_c int, token int64, replica int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_create_state_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_create_state_cdist_e6d29627cae5d09c(swig_c int, token int64, replica int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Create_state(token, replica)
@@ -1209,8 +1209,8 @@ func (swig_p *_swig_DirectorCallbacks) Destroy_state(token int64, state int64) {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_destroy_state_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_destroy_state_cdist_df3c328f470b7138(swig_c int, token int64, state int64) {
+//export Swig_DirectorCallbacks_callback_destroy_state_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_destroy_state_cdist_e6d29627cae5d09c(swig_c int, token int64, state int64) {
 	swig_p := theCallbacks.Load()
 	swig_p.Destroy_state(token, state)
 }
@@ -1226,8 +1226,8 @@ func (swig_p *_swig_DirectorCallbacks) Warm_up(token int64, replica int64) int {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_warm_up_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_warm_up_cdist_df3c328f470b7138(swig_c int, token int64, replica int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_warm_up_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_warm_up_cdist_e6d29627cae5d09c(swig_c int, token int64, replica int64) (swig_result int) {
 	var swig_r int
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Warm_up(token, replica)
@@ -1245,8 +1245,8 @@ func (swig_p *_swig_DirectorCallbacks) Step(token int64, replica int64, batch in
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_step_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_step_cdist_df3c328f470b7138(swig_c int, token int64, replica int64, batch int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_step_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_step_cdist_e6d29627cae5d09c(swig_c int, token int64, replica int64, batch int64) (swig_result int) {
 	var swig_r int
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Step(token, replica, batch)
@@ -1264,8 +1264,8 @@ func (swig_p *_swig_DirectorCallbacks) Update_variables(token int64, variables i
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_update_variables_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_update_variables_cdist_df3c328f470b7138(swig_c int, token int64, variables int64, n int64, args int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_update_variables_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_update_variables_cdist_e6d29627cae5d09c(swig_c int, token int64, variables int64, n int64, args int64) (swig_result int) {
 	var swig_r int
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Update_variables(token, variables, n, args)
@@ -1283,8 +1283,8 @@ func (swig_p *_swig_DirectorCallbacks) Partition(token int64, spec int64, partit
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_partition_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_partition_cdist_df3c328f470b7138(swig_c int, token int64, spec int64, partitions int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_partition_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_partition_cdist_e6d29627cae5d09c(swig_c int, token int64, spec int64, partitions int64) (swig_result int) {
 	var swig_r int
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Partition(token, spec, partitions)
@@ -1303,8 +1303,8 @@ func (swig_p *_swig_DirectorCallbacks) Loop(token int64, begin int64, end int64)
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_loop_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_loop_cdist_df3c328f470b7138(swig_c int, token int64, begin int64, end int64) {
+//export Swig_DirectorCallbacks_callback_loop_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_loop_cdist_e6d29627cae5d09c(swig_c int, token int64, begin int64, end int64) {
 	swig_p := theCallbacks.Load()
 	swig_p.Loop(token, begin, end)
 }
@@ -1321,8 +1321,8 @@ func (swig_p *_swig_DirectorCallbacks) Reduce(token int64, acc int64, in int64, 
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_reduce_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_reduce_cdist_df3c328f470b7138(swig_c int, token int64, acc int64, in int64, count int64, dtype int) {
+//export Swig_DirectorCallbacks_callback_reduce_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_reduce_cdist_e6d29627cae5d09c(swig_c int, token int64, acc int64, in int64, count int64, dtype int) {
 	swig_p := theCallbacks.Load()
 	swig_p.Reduce(token, acc, in, count, dtype)
 }
@@ -1339,8 +1339,8 @@ func (swig_p *_swig_DirectorCallbacks) Apply(token int64, tensor int64, first in
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_apply_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_apply_cdist_df3c328f470b7138(swig_c int, token int64, tensor int64, first int64, count int64, dtype int, gradient int64, parameter int64, num_states int, states int64) {
+//export Swig_DirectorCallbacks_callback_apply_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_apply_cdist_e6d29627cae5d09c(swig_c int, token int64, tensor int64, first int64, count int64, dtype int, gradient int64, parameter int64, num_states int, states int64) {
 	swig_p := theCallbacks.Load()
 	swig_p.Apply(token, tensor, first, count, dtype, gradient, parameter, num_states, states)
 }
@@ -1356,8 +1356,8 @@ func (swig_p *_swig_DirectorCallbacks) Reduce_components(token int64, op int, co
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_reduce_components_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_reduce_components_cdist_df3c328f470b7138(swig_c int, token int64, op int, components int64, n int64, out int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_reduce_components_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_reduce_components_cdist_e6d29627cae5d09c(swig_c int, token int64, op int, components int64, n int64, out int64) (swig_result int) {
 	var swig_r int
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Reduce_components(token, op, components, n, out)
@@ -1375,8 +1375,8 @@ func (swig_p *_swig_DirectorCallbacks) Broadcast_copies(token int64, value int64
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_broadcast_copies_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_broadcast_copies_cdist_df3c328f470b7138(swig_c int, token int64, value int64, copies int64, n int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_broadcast_copies_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_broadcast_copies_cdist_e6d29627cae5d09c(swig_c int, token int64, value int64, copies int64, n int64) (swig_result int) {
 	var swig_r int
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Broadcast_copies(token, value, copies, n)
@@ -1394,8 +1394,8 @@ func (swig_p *_swig_DirectorCallbacks) Gather_components(token int64, components
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_gather_components_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_gather_components_cdist_df3c328f470b7138(swig_c int, token int64, components int64, n int64, axis int, out int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_gather_components_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_gather_components_cdist_e6d29627cae5d09c(swig_c int, token int64, components int64, n int64, axis int, out int64) (swig_result int) {
 	var swig_r int
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Gather_components(token, components, n, axis, out)
@@ -1414,8 +1414,8 @@ func (swig_p *_swig_DirectorCallbacks) Log(token int64, level int, message strin
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_log_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_log_cdist_df3c328f470b7138(swig_c int, token int64, level int, message string) {
+//export Swig_DirectorCallbacks_callback_log_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_log_cdist_e6d29627cae5d09c(swig_c int, token int64, level int, message string) {
 	var _swig_i_2 string
 	swig_p := theCallbacks.Load()
 
@@ -1435,8 +1435,8 @@ func (swig_p *_swig_DirectorCallbacks) Execute(token int64, task int64, task_dat
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_execute_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_execute_cdist_df3c328f470b7138(swig_c int, token int64, task int64, task_data int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_execute_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_execute_cdist_e6d29627cae5d09c(swig_c int, token int64, task int64, task_data int64) (swig_result int) {
 	var swig_r int
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Execute(token, task, task_data)
@@ -1455,8 +1455,8 @@ func (swig_p *_swig_DirectorCallbacks) Release(token int64) {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_release_cdist_df3c328f470b7138
-func Swig_DirectorCallbacks_callback_release_cdist_df3c328f470b7138(swig_c int, token int64) {
+//export Swig_DirectorCallbacks_callback_release_cdist_e6d29627cae5d09c
+func Swig_DirectorCallbacks_callback_release_cdist_e6d29627cae5d09c(swig_c int, token int64) {
 	swig_p := theCallbacks.Load()
 	swig_p.Release(token)
 }
@@ -1482,13 +1482,13 @@ type Callbacks interface {
 
 func Set_callbacks(arg1 Callbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_set_callbacks_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_set_callbacks_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func Run_task(arg1 int64, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_run_task_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_run_task_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func Submit(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 int64, arg6 int64, arg7 int64, arg8 *int64) (_swig_ret error) {
@@ -1501,7 +1501,7 @@ func Submit(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 int64, arg6 int64
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r_p := C._wrap_submit_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.longlong(_swig_i_5), C.longlong(_swig_i_6), C.swig_voidp(_swig_i_7))
+	swig_r_p := C._wrap_submit_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.longlong(_swig_i_5), C.longlong(_swig_i_6), C.swig_voidp(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -1523,7 +1523,7 @@ func Batcher_submit(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 int64, ar
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r_p := C._wrap_batcher_submit_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.longlong(_swig_i_5), C.longlong(_swig_i_6), C.longlong(_swig_i_7), C.swig_voidp(_swig_i_8))
+	swig_r_p := C._wrap_batcher_submit_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.longlong(_swig_i_5), C.longlong(_swig_i_6), C.longlong(_swig_i_7), C.swig_voidp(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -1552,7 +1552,7 @@ func (arg1 SwigcptrClusterJobs) Add(arg2 string, arg3 []string, arg4 []int32, ar
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_ClusterJobs_add_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4))
+	C._wrap_ClusterJobs_add_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1567,26 +1567,26 @@ func (arg1 SwigcptrClusterJobs) Add(arg2 string, arg3 []string, arg4 []int32, ar
 func (arg1 SwigcptrClusterJobs) Size() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_ClusterJobs_size_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_ClusterJobs_size_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrClusterJobs) Get() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_ClusterJobs_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_ClusterJobs_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewClusterJobs() (_swig_ret ClusterJobs) {
 	var swig_r ClusterJobs
-	swig_r = (ClusterJobs)(SwigcptrClusterJobs(C._wrap_new_ClusterJobs_cdist_df3c328f470b7138()))
+	swig_r = (ClusterJobs)(SwigcptrClusterJobs(C._wrap_new_ClusterJobs_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteClusterJobs(arg1 ClusterJobs) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_ClusterJobs_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_ClusterJobs_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type ClusterJobs interface {
@@ -1609,14 +1609,14 @@ func (p SwigcptrResolverAnswer) SwigIsResolverAnswer() {
 func (arg1 SwigcptrResolverAnswer) Has_rpc_layer() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_ResolverAnswer_has_rpc_layer_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_ResolverAnswer_has_rpc_layer_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrResolverAnswer) Set_text(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_ResolverAnswer_set_text_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_ResolverAnswer_set_text_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1625,13 +1625,13 @@ func (arg1 SwigcptrResolverAnswer) Set_text(arg2 string) {
 func (arg1 SwigcptrResolverAnswer) Set_number(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_ResolverAnswer_set_number_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_ResolverAnswer_set_number_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrResolverAnswer) Set_spec(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_ResolverAnswer_set_spec_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_ResolverAnswer_set_spec_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 type ResolverAnswer interface {
@@ -1645,49 +1645,49 @@ type ResolverAnswer interface {
 
 func _swig_getRESOLVER_SPEC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_SPEC_cdist_df3c328f470b7138())
+	swig_r = (int)(C._wrap_RESOLVER_SPEC_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
 var RESOLVER_SPEC int = _swig_getRESOLVER_SPEC()
 func _swig_getRESOLVER_TASK_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_TASK_TYPE_cdist_df3c328f470b7138())
+	swig_r = (int)(C._wrap_RESOLVER_TASK_TYPE_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
 var RESOLVER_TASK_TYPE int = _swig_getRESOLVER_TASK_TYPE()
 func _swig_getRESOLVER_TASK_ID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_TASK_ID_cdist_df3c328f470b7138())
+	swig_r = (int)(C._wrap_RESOLVER_TASK_ID_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
 var RESOLVER_TASK_ID int = _swig_getRESOLVER_TASK_ID()
 func _swig_getRESOLVER_RPC_LAYER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_RPC_LAYER_cdist_df3c328f470b7138())
+	swig_r = (int)(C._wrap_RESOLVER_RPC_LAYER_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
 var RESOLVER_RPC_LAYER int = _swig_getRESOLVER_RPC_LAYER()
 func _swig_getRESOLVER_ENVIRONMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_ENVIRONMENT_cdist_df3c328f470b7138())
+	swig_r = (int)(C._wrap_RESOLVER_ENVIRONMENT_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
 var RESOLVER_ENVIRONMENT int = _swig_getRESOLVER_ENVIRONMENT()
 func _swig_getRESOLVER_ADDRESS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_ADDRESS_cdist_df3c328f470b7138())
+	swig_r = (int)(C._wrap_RESOLVER_ADDRESS_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
 var RESOLVER_ADDRESS int = _swig_getRESOLVER_ADDRESS()
 func _swig_getRESOLVER_NUM_ACCELERATORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_NUM_ACCELERATORS_cdist_df3c328f470b7138())
+	swig_r = (int)(C._wrap_RESOLVER_NUM_ACCELERATORS_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
@@ -1710,12 +1710,12 @@ func (p *_swig_DirectorResolverCallbacks) DirectorInterface() interface{} {
 
 func NewDirectorResolverCallbacks(v interface{}) ResolverCallbacks {
 	p := &_swig_DirectorResolverCallbacks{0, v}
-	p.SwigcptrResolverCallbacks = SwigcptrResolverCallbacks(C._wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_df3c328f470b7138(C.int(swigDirectorAdd(p))))
+	p.SwigcptrResolverCallbacks = SwigcptrResolverCallbacks(C._wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_e6d29627cae5d09c(C.int(swigDirectorAdd(p))))
 	return p
 }
 
-//export Swiggo_DeleteDirector_ResolverCallbacks_cdist_df3c328f470b7138
-func Swiggo_DeleteDirector_ResolverCallbacks_cdist_df3c328f470b7138(c int) {
+//export Swiggo_DeleteDirector_ResolverCallbacks_cdist_e6d29627cae5d09c
+func Swiggo_DeleteDirector_ResolverCallbacks_cdist_e6d29627cae5d09c(c int) {
 	swigDirectorLookup(c).(*_swig_DirectorResolverCallbacks).SwigcptrResolverCallbacks = 0
 	swigDirectorDelete(c)
 }
@@ -1731,8 +1731,8 @@ func (swig_p *_swig_DirectorResolverCallbacks) Answer(token int64, question int,
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorResolverCallbacks_callback_answer_cdist_df3c328f470b7138
-func Swig_DirectorResolverCallbacks_callback_answer_cdist_df3c328f470b7138(swig_c int, token int64, question int, asked_type string, task_id int, asked_layer string, answer uintptr) (swig_result int) {
+//export Swig_DirectorResolverCallbacks_callback_answer_cdist_e6d29627cae5d09c
+func Swig_DirectorResolverCallbacks_callback_answer_cdist_e6d29627cae5d09c(swig_c int, token int64, question int, asked_type string, task_id int, asked_layer string, answer uintptr) (swig_result int) {
 	var swig_r int
 	var _swig_i_2 string
 	var _swig_i_4 string
@@ -1767,7 +1767,7 @@ type ResolverCallbacks interface {
 
 func Set_resolver_callbacks(arg1 ResolverCallbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_set_resolver_callbacks_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_set_resolver_callbacks_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func Cluster_resolver_create_host(arg1 int64, arg2 int, arg3 Dist_cluster_resolver_options, arg4 *int64) (_swig_ret error) {
@@ -1776,7 +1776,7 @@ func Cluster_resolver_create_host(arg1 int64, arg2 int, arg3 Dist_cluster_resolv
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_cluster_resolver_create_host_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_cluster_resolver_create_host_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -1794,7 +1794,7 @@ func Partitions_fixed_shards(arg1 []int64, arg2 int64, arg3 int, arg4 int, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_partitions_fixed_shards_cdist_df3c328f470b7138(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_partitions_fixed_shards_cdist_e6d29627cae5d09c(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -1817,7 +1817,7 @@ func Partitions_min_size(arg1 []int64, arg2 int64, arg3 int, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_partitions_min_size_cdist_df3c328f470b7138(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_partitions_min_size_cdist_e6d29627cae5d09c(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -1840,7 +1840,7 @@ func Partitions_max_size(arg1 []int64, arg2 int64, arg3 int, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_partitions_max_size_cdist_df3c328f470b7138(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_partitions_max_size_cdist_e6d29627cae5d09c(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -1858,7 +1858,7 @@ func Dist_cluster_spec_from_json(arg1 string, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_spec_from_json_cdist_df3c328f470b7138(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_spec_from_json_cdist_e6d29627cae5d09c(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -1877,7 +1877,7 @@ func Dist_cluster_spec_create(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_spec_create_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_spec_create_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -1893,7 +1893,7 @@ func Dist_cluster_spec_union(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_spec_union_cdist_df3c328f470b7138(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_spec_union_cdist_e6d29627cae5d09c(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -1909,13 +1909,13 @@ func Dist_cluster_spec_union(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret e
 
 func Dist_cluster_spec_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cluster_spec_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_cluster_spec_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 func Dist_cluster_spec_num_jobs(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_cluster_spec_num_jobs_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_cluster_spec_num_jobs_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -1923,7 +1923,7 @@ func Dist_cluster_spec_job(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_spec_job_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_spec_job_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -1935,7 +1935,7 @@ func Dist_cluster_spec_num_tasks(arg1 int64, arg2 string, arg3 *int32) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_spec_num_tasks_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_spec_num_tasks_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -1956,7 +1956,7 @@ func Dist_cluster_spec_task_indices(arg1 int64, arg2 string, arg3 *int32, arg4 i
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cluster_spec_task_indices_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.longlong(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_cluster_spec_task_indices_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.longlong(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -1976,7 +1976,7 @@ func Dist_cluster_spec_task_address(arg1 int64, arg2 string, arg3 int, arg4 *str
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_spec_task_address_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_spec_task_address_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -1999,14 +1999,14 @@ func Dist_cluster_spec_is_equal(arg1 int64, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_dist_cluster_spec_is_equal_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1)))
+	swig_r = (int)(C._wrap_dist_cluster_spec_is_equal_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
 func Dist_cluster_spec_json(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cluster_spec_json_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_cluster_spec_json_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -2023,7 +2023,7 @@ func Dist_cluster_validate(arg1 int64, arg2 *string, arg3 int) (_swig_ret error)
 	}
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_validate_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_validate_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -2048,7 +2048,7 @@ func Dist_cluster_is_chief(arg1 int64, arg2 *string, arg3 int, arg4 *int32) (_sw
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_is_chief_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_is_chief_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -2074,7 +2074,7 @@ func Dist_cluster_collective_leader(arg1 int64, arg2 *string, arg3 int, arg4 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cluster_collective_leader_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4))
+	swig_r_p := C._wrap_dist_cluster_collective_leader_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -2096,7 +2096,7 @@ func Dist_cluster_coordination_leader(arg1 int64, arg2 []byte, arg3 int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_coordination_leader_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_coordination_leader_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2120,7 +2120,7 @@ func Dist_cluster_worker_count(arg1 int64, arg2 *string, arg3 *int32) (_swig_ret
 	}
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_worker_count_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_worker_count_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -2145,7 +2145,7 @@ func Dist_cluster_id_in_cluster(arg1 int64, arg2 *string, arg3 int, arg4 *int32)
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_id_in_cluster_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_id_in_cluster_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -2170,7 +2170,7 @@ func Dist_cluster_should_save_checkpoint(arg1 int64, arg2 *string, arg3 int, arg
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_should_save_checkpoint_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_should_save_checkpoint_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -2195,7 +2195,7 @@ func Dist_cluster_should_save_summary(arg1 int64, arg2 *string, arg3 int, arg4 *
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_should_save_summary_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_should_save_summary_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -2220,7 +2220,7 @@ func Dist_cluster_should_evaluate(arg1 int64, arg2 *string, arg3 int, arg4 *int3
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_should_evaluate_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_should_evaluate_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -2246,25 +2246,25 @@ func (p SwigcptrDist_cluster_resolver_options) SwigIsDist_cluster_resolver_optio
 func (arg1 SwigcptrDist_cluster_resolver_options) SetHas_task_id(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_has_task_id_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cluster_resolver_options_has_task_id_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) SetTask_id(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_task_id_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cluster_resolver_options_task_id_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) SetNum_accelerators(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) SetEnvironment(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_environment_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_environment_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2273,7 +2273,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) SetEnvironment(arg2 string) {
 func (arg1 SwigcptrDist_cluster_resolver_options) SetSession_address(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_session_address_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_session_address_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2282,7 +2282,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) SetSession_address(arg2 string
 func (arg1 SwigcptrDist_cluster_resolver_options) SetTf_config(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_tf_config_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_tf_config_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2290,19 +2290,19 @@ func (arg1 SwigcptrDist_cluster_resolver_options) SetTf_config(arg2 string) {
 
 func NewDist_cluster_resolver_options() (_swig_ret Dist_cluster_resolver_options) {
 	var swig_r Dist_cluster_resolver_options
-	swig_r = (Dist_cluster_resolver_options)(SwigcptrDist_cluster_resolver_options(C._wrap_new_dist_cluster_resolver_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_cluster_resolver_options)(SwigcptrDist_cluster_resolver_options(C._wrap_new_dist_cluster_resolver_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_cluster_resolver_options(arg1 Dist_cluster_resolver_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_cluster_resolver_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_cluster_resolver_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) Set_task_type(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_set_task_type_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_set_task_type_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2311,7 +2311,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) Set_task_type(arg2 string) {
 func (arg1 SwigcptrDist_cluster_resolver_options) Set_rpc_layer(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2335,7 +2335,7 @@ func Dist_cluster_resolver_create_simple(arg1 int64, arg2 Dist_cluster_resolver_
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_create_simple_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_simple_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -2350,7 +2350,7 @@ func Dist_cluster_resolver_create_tf_config(arg1 Dist_cluster_resolver_options, 
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_resolver_create_tf_config_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_tf_config_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -2373,25 +2373,25 @@ func (p SwigcptrDist_slurm_options) SwigIsDist_slurm_options() {
 func (arg1 SwigcptrDist_slurm_options) SetHas_rank(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_has_rank_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_has_rank_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetRank(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_rank_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_rank_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetNum_tasks(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_num_tasks_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_num_tasks_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetHost_list(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_host_list_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_slurm_options_host_list_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2400,7 +2400,7 @@ func (arg1 SwigcptrDist_slurm_options) SetHost_list(arg2 string) {
 func (arg1 SwigcptrDist_slurm_options) SetTasks_per_node(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_tasks_per_node_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_slurm_options_tasks_per_node_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2409,42 +2409,42 @@ func (arg1 SwigcptrDist_slurm_options) SetTasks_per_node(arg2 string) {
 func (arg1 SwigcptrDist_slurm_options) SetTasks_on_each_host(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_tasks_on_each_host_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_tasks_on_each_host_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetPort_base(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_port_base_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_port_base_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetGpus_per_host(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_gpus_per_host_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_gpus_per_host_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetGpus_per_task(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_gpus_per_task_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_gpus_per_task_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func NewDist_slurm_options() (_swig_ret Dist_slurm_options) {
 	var swig_r Dist_slurm_options
-	swig_r = (Dist_slurm_options)(SwigcptrDist_slurm_options(C._wrap_new_dist_slurm_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_slurm_options)(SwigcptrDist_slurm_options(C._wrap_new_dist_slurm_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_slurm_options(arg1 Dist_slurm_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_slurm_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_slurm_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_slurm_options) Set_jobs(arg2 ClusterJobs) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_slurm_options_set_jobs_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_dist_slurm_options_set_jobs_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 type Dist_slurm_options interface {
@@ -2467,7 +2467,7 @@ func Dist_cluster_resolver_create_slurm(arg1 Dist_slurm_options, arg2 Dist_clust
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_create_slurm_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_slurm_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -2484,7 +2484,7 @@ func Dist_slurm_expand_tasks_per_node(arg1 string, arg2 *int32, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_slurm_expand_tasks_per_node_cdist_df3c328f470b7138(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_slurm_expand_tasks_per_node_cdist_e6d29627cae5d09c(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2510,37 +2510,37 @@ func (p SwigcptrDist_kubernetes_options) SwigIsDist_kubernetes_options() {
 func (arg1 SwigcptrDist_kubernetes_options) SetHas_index(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_has_index_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_has_index_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetIndex(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_index_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_index_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetNum_workers(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_num_workers_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_num_workers_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetFirst_index(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_first_index_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_first_index_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetPort(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_port_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_port_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetHost_name(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_host_name_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_host_name_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2549,7 +2549,7 @@ func (arg1 SwigcptrDist_kubernetes_options) SetHost_name(arg2 string) {
 func (arg1 SwigcptrDist_kubernetes_options) SetService(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_service_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_service_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2558,7 +2558,7 @@ func (arg1 SwigcptrDist_kubernetes_options) SetService(arg2 string) {
 func (arg1 SwigcptrDist_kubernetes_options) SetName_space(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_name_space_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_name_space_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2567,7 +2567,7 @@ func (arg1 SwigcptrDist_kubernetes_options) SetName_space(arg2 string) {
 func (arg1 SwigcptrDist_kubernetes_options) SetDomain(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_domain_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_domain_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2575,13 +2575,13 @@ func (arg1 SwigcptrDist_kubernetes_options) SetDomain(arg2 string) {
 
 func NewDist_kubernetes_options() (_swig_ret Dist_kubernetes_options) {
 	var swig_r Dist_kubernetes_options
-	swig_r = (Dist_kubernetes_options)(SwigcptrDist_kubernetes_options(C._wrap_new_dist_kubernetes_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_kubernetes_options)(SwigcptrDist_kubernetes_options(C._wrap_new_dist_kubernetes_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_kubernetes_options(arg1 Dist_kubernetes_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_kubernetes_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_kubernetes_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_kubernetes_options interface {
@@ -2603,7 +2603,7 @@ func Dist_cluster_resolver_create_kubernetes(arg1 Dist_kubernetes_options, arg2 
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_create_kubernetes_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_kubernetes_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -2620,7 +2620,7 @@ func Dist_cluster_resolver_create_union(arg1 []int64, arg2 int64, arg3 Dist_clus
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_create_union_cdist_df3c328f470b7138(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_union_cdist_e6d29627cae5d09c(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2636,14 +2636,14 @@ func Dist_cluster_resolver_create_union(arg1 []int64, arg2 int64, arg3 Dist_clus
 
 func Dist_cluster_resolver_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cluster_resolver_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_cluster_resolver_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 func Dist_cluster_resolver_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_resolver_spec_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_resolver_spec_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -2660,7 +2660,7 @@ func Dist_cluster_resolver_task_type(arg1 int64, arg2 []byte, arg3 int64, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_task_type_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_task_type_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2678,7 +2678,7 @@ func Dist_cluster_resolver_task_id(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_resolver_task_id_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_resolver_task_id_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -2695,7 +2695,7 @@ func Dist_cluster_resolver_rpc_layer(arg1 int64, arg2 []byte, arg3 int64, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_rpc_layer_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_rpc_layer_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2715,7 +2715,7 @@ func Dist_cluster_resolver_environment(arg1 int64, arg2 []byte, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_environment_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_environment_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2747,7 +2747,7 @@ func Dist_cluster_resolver_master(arg1 int64, arg2 *string, arg3 int, arg4 *stri
 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_cluster_resolver_master_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C._gostring_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5))
+	swig_r_p := C._wrap_dist_cluster_resolver_master_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C._gostring_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -2778,7 +2778,7 @@ func Dist_cluster_resolver_num_accelerators(arg1 int64, arg2 *string, arg3 int, 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_num_accelerators_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_num_accelerators_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -2797,7 +2797,7 @@ func Dist_cluster_resolver_gpu_ids(arg1 int64, arg2 []byte, arg3 int64) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_gpu_ids_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_gpu_ids_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2823,25 +2823,25 @@ func (p SwigcptrDist_rendezvous_options) SwigIsDist_rendezvous_options() {
 func (arg1 SwigcptrDist_rendezvous_options) SetHas_rank(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rendezvous_options_has_rank_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_rendezvous_options_has_rank_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rendezvous_options) SetRank(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rendezvous_options_rank_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_rendezvous_options_rank_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rendezvous_options) SetSize(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rendezvous_options_size_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_rendezvous_options_size_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rendezvous_options) SetAddress(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rendezvous_options_address_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_rendezvous_options_address_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2850,7 +2850,7 @@ func (arg1 SwigcptrDist_rendezvous_options) SetAddress(arg2 string) {
 func (arg1 SwigcptrDist_rendezvous_options) SetJob_name(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rendezvous_options_job_name_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_rendezvous_options_job_name_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2859,24 +2859,24 @@ func (arg1 SwigcptrDist_rendezvous_options) SetJob_name(arg2 string) {
 func (arg1 SwigcptrDist_rendezvous_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rendezvous_options_timeout_ns_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_rendezvous_options_timeout_ns_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rendezvous_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rendezvous_options_cancel_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_rendezvous_options_cancel_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func NewDist_rendezvous_options() (_swig_ret Dist_rendezvous_options) {
 	var swig_r Dist_rendezvous_options
-	swig_r = (Dist_rendezvous_options)(SwigcptrDist_rendezvous_options(C._wrap_new_dist_rendezvous_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_rendezvous_options)(SwigcptrDist_rendezvous_options(C._wrap_new_dist_rendezvous_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_rendezvous_options(arg1 Dist_rendezvous_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_rendezvous_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_rendezvous_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_rendezvous_options interface {
@@ -2896,7 +2896,7 @@ func Dist_cluster_resolver_create_rendezvous(arg1 Dist_rendezvous_options, arg2 
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_create_rendezvous_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_rendezvous_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -2914,7 +2914,7 @@ func Dist_partitions_part(arg1 int64, arg2 int64, arg3 int64, arg4 *int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_partitions_part_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_partitions_part_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -2932,7 +2932,7 @@ func Dist_partitions_part_of(arg1 int64, arg2 int64, arg3 int64, arg4 *int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_partitions_part_of_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_partitions_part_of_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -2949,14 +2949,14 @@ const DIST_VERSION_PATCH int = 0
 
 func Dist_version() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_dist_version_cdist_df3c328f470b7138())
+	swig_r = (int)(C._wrap_dist_version_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
 func Dist_has_feature(arg1 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_has_feature_cdist_df3c328f470b7138(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int)(C._wrap_dist_has_feature_cdist_e6d29627cae5d09c(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2966,7 +2966,7 @@ func Dist_has_feature(arg1 string) (_swig_ret int) {
 func Dist_status_name(arg1 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_status_name_cdist_df3c328f470b7138(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_dist_status_name_cdist_e6d29627cae5d09c(C.swig_intgo(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -2977,7 +2977,7 @@ func Dist_enum_name(arg1 int, arg2 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_enum_name_cdist_df3c328f470b7138(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_enum_name_cdist_e6d29627cae5d09c(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -2989,7 +2989,7 @@ func Dist_enum_from_name(arg1 int, arg2 string, arg3 *int32) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_enum_from_name_cdist_df3c328f470b7138(C.swig_intgo(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_enum_from_name_cdist_e6d29627cae5d09c(C.swig_intgo(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -3015,43 +3015,43 @@ func (p SwigcptrDist_strategy_options) SwigIsDist_strategy_options() {
 func (arg1 SwigcptrDist_strategy_options) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_kind_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_kind_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetNum_replicas(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_num_replicas_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_num_replicas_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetThreads(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_threads_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_threads_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetNumerics(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_numerics_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_numerics_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_timeout_ns_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_strategy_options_timeout_ns_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetAsync_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_async_bytes_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_strategy_options_async_bytes_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetParameter_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_parameter_device_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_strategy_options_parameter_device_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3060,29 +3060,29 @@ func (arg1 SwigcptrDist_strategy_options) SetParameter_device(arg2 string) {
 func (arg1 SwigcptrDist_strategy_options) SetCommunication(arg2 Dist_communication_options) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_strategy_options_communication_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_dist_strategy_options_communication_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetCross_device(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_cross_device_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_strategy_options_cross_device_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_strategy_options_count_memory_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_strategy_options_count_memory_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func NewDist_strategy_options() (_swig_ret Dist_strategy_options) {
 	var swig_r Dist_strategy_options
-	swig_r = (Dist_strategy_options)(SwigcptrDist_strategy_options(C._wrap_new_dist_strategy_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_strategy_options)(SwigcptrDist_strategy_options(C._wrap_new_dist_strategy_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_strategy_options(arg1 Dist_strategy_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_strategy_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_strategy_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_axes(arg2 []string, arg3 []int32, arg4 int64) {
@@ -3093,7 +3093,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_axes(arg2 []string, arg3 []int32, 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_strategy_options_set_axes_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3))
+	C._wrap_dist_strategy_options_set_axes_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -3106,7 +3106,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_executor(arg2 int64, arg3 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_executor_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2))
+	C._wrap_dist_strategy_options_set_executor_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_functions(arg2 int64, arg3 int, arg4 int, arg5 int, arg6 int) {
@@ -3116,91 +3116,91 @@ func (arg1 SwigcptrDist_strategy_options) Set_functions(arg2 int64, arg3 int, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_dist_strategy_options_set_functions_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
+	C._wrap_dist_strategy_options_set_functions_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetPlacement(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_placement_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_placement_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetStack_size_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_stack_size_bytes_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_strategy_options_stack_size_bytes_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetBudget(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_budget_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_strategy_options_budget_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetMove_host_threads(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_move_host_threads_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_move_host_threads_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetHelper_threads(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_helper_threads_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_helper_threads_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetRecorded_events(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_recorded_events_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_recorded_events_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetLate_destroys(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_late_destroys_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_late_destroys_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetUse_spmd_partitioning(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetDevice_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_device_assignment_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_strategy_options_device_assignment_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetTransport(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_transport_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_transport_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetCluster_resolver(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_cluster_resolver_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_strategy_options_cluster_resolver_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetNetwork(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_network_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_strategy_options_network_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetStaging_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_staging_bytes_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_strategy_options_staging_bytes_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetReform(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_reform_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_reform_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64) {
@@ -3210,7 +3210,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_devices_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	C._wrap_dist_strategy_options_set_devices_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -3220,7 +3220,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_cpus(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_cpus_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	C._wrap_dist_strategy_options_set_cpus_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3229,14 +3229,14 @@ func (arg1 SwigcptrDist_strategy_options) Set_cpus(arg2 []int32, arg3 int64) {
 func (arg1 SwigcptrDist_strategy_options) Set_log(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_set_log_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_strategy_options_set_log_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_replicas_of_workers(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_replicas_of_workers_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	C._wrap_dist_strategy_options_set_replicas_of_workers_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3282,7 +3282,7 @@ func Dist_strategy_create(arg1 Dist_strategy_options, arg2 *int64) (_swig_ret er
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_create_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_create_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3296,7 +3296,7 @@ func Dist_strategy_create(arg1 Dist_strategy_options, arg2 *int64) (_swig_ret er
 func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3310,7 +3310,7 @@ func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_cancel_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_cancel_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3324,7 +3324,7 @@ func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 func Dist_strategy_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -3332,7 +3332,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3346,7 +3346,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_strategy_kind_of(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_kind_of_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_kind_of_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -3355,7 +3355,7 @@ func Dist_strategy_device(arg1 int64, arg2 int, arg3 *string) (_swig_ret error) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_device_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_device_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -3376,7 +3376,7 @@ func Dist_strategy_parameter_device(arg1 int64, arg2 int, arg3 *string) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -3397,7 +3397,7 @@ func Dist_canonical_device(arg1 string, arg2 []byte, arg3 int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_canonical_device_cdist_df3c328f470b7138(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	swig_r_p := C._wrap_dist_canonical_device_cdist_e6d29627cae5d09c(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -3426,145 +3426,145 @@ func (p SwigcptrDist_strategy_properties) SwigIsDist_strategy_properties() {
 func (arg1 SwigcptrDist_strategy_properties) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_kind_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_kind_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_replicas() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_replicas_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_replicas_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_parameter_devices() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_parameter_devices_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_parameter_devices_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_workers() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_workers_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_workers_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetIn_multi_worker_mode() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetRequire_static_shapes() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_require_static_shapes_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_require_static_shapes_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetUse_merge_call() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_use_merge_call_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_use_merge_call_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetBetween_graph() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_between_graph_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_between_graph_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetShould_init() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_should_init_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_should_init_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetShould_checkpoint() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_should_checkpoint_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_should_checkpoint_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetShould_save_summary() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_should_save_summary_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_should_save_summary_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetGlobal_batch_size() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_global_batch_size_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_global_batch_size_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetWorker() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_worker_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_worker_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_local_replicas() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_local_replicas_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_local_replicas_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetFirst_replica() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_first_replica_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_first_replica_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetGeneration() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_generation_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_generation_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_joined() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_joined_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_joined_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_left() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_left_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_left_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetMax_contributions() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_max_contributions_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_max_contributions_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_strategy_properties() (_swig_ret Dist_strategy_properties) {
 	var swig_r Dist_strategy_properties
-	swig_r = (Dist_strategy_properties)(SwigcptrDist_strategy_properties(C._wrap_new_dist_strategy_properties_cdist_df3c328f470b7138()))
+	swig_r = (Dist_strategy_properties)(SwigcptrDist_strategy_properties(C._wrap_new_dist_strategy_properties_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_strategy_properties(arg1 Dist_strategy_properties) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_strategy_properties_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_strategy_properties_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_strategy_properties interface {
@@ -3595,7 +3595,7 @@ func Dist_strategy_query(arg1 int64, arg2 Dist_strategy_properties) (_swig_ret e
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_strategy_query_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_query_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3610,7 +3610,7 @@ func Dist_strategy_cluster_resolver(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3626,7 +3626,7 @@ func Dist_budget_create(arg1 Dist_allocator, arg2 int, arg3 *int64) (_swig_ret e
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_budget_create_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_budget_create_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3639,7 +3639,7 @@ func Dist_budget_create(arg1 Dist_allocator, arg2 int, arg3 *int64) (_swig_ret e
 
 func Dist_budget_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_budget_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_budget_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 type SwigcptrDist_network_options uintptr
@@ -3654,23 +3654,23 @@ func (p SwigcptrDist_network_options) SwigIsDist_network_options() {
 func (arg1 SwigcptrDist_network_options) SetCredit_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_network_options_credit_bytes_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_network_options_credit_bytes_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_network_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_network_options_count_memory_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_network_options_count_memory_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func NewDist_network_options() (_swig_ret Dist_network_options) {
 	var swig_r Dist_network_options
-	swig_r = (Dist_network_options)(SwigcptrDist_network_options(C._wrap_new_dist_network_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_network_options)(SwigcptrDist_network_options(C._wrap_new_dist_network_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_network_options(arg1 Dist_network_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_network_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_network_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_network_options interface {
@@ -3685,7 +3685,7 @@ func Dist_network_create(arg1 int, arg2 Dist_network_options, arg3 *int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_network_create_cdist_df3c328f470b7138(C.swig_intgo(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_network_create_cdist_e6d29627cae5d09c(C.swig_intgo(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3698,7 +3698,7 @@ func Dist_network_create(arg1 int, arg2 Dist_network_options, arg3 *int64) (_swi
 
 func Dist_network_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_network_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_network_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 type SwigcptrDist_reform_options uintptr
@@ -3713,30 +3713,30 @@ func (p SwigcptrDist_reform_options) SwigIsDist_reform_options() {
 func (arg1 SwigcptrDist_reform_options) SetMin_workers(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_reform_options_min_workers_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_reform_options_min_workers_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_reform_options) SetWindow_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_reform_options_window_ns_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_reform_options_window_ns_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_reform_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_reform_options_timeout_ns_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_reform_options_timeout_ns_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func NewDist_reform_options() (_swig_ret Dist_reform_options) {
 	var swig_r Dist_reform_options
-	swig_r = (Dist_reform_options)(SwigcptrDist_reform_options(C._wrap_new_dist_reform_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_reform_options)(SwigcptrDist_reform_options(C._wrap_new_dist_reform_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_reform_options(arg1 Dist_reform_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_reform_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_reform_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_reform_options interface {
@@ -3751,7 +3751,7 @@ func Dist_strategy_reform(arg1 int64, arg2 Dist_reform_options) (_swig_ret error
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_strategy_reform_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_reform_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3766,7 +3766,7 @@ func Dist_strategy_reform_due(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_reform_due_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_reform_due_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3789,36 +3789,36 @@ func (p SwigcptrDist_run_options) SwigIsDist_run_options() {
 func (arg1 SwigcptrDist_run_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_timeout_ns_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_run_options_timeout_ns_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) SetEnable_dynamic_batch_size(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) SetBucketizing_dynamic_shape(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_cancel_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_run_options_cancel_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func NewDist_run_options() (_swig_ret Dist_run_options) {
 	var swig_r Dist_run_options
-	swig_r = (Dist_run_options)(SwigcptrDist_run_options(C._wrap_new_dist_run_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_run_options)(SwigcptrDist_run_options(C._wrap_new_dist_run_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_run_options(arg1 Dist_run_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_run_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_run_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_run_options interface {
@@ -3835,7 +3835,7 @@ func Dist_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_run_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_run_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3854,7 +3854,7 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_values_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_values_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3868,21 +3868,21 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 func Dist_replica_id(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_id_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_id_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_strategy(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -3893,7 +3893,7 @@ func Dist_replica_parallel_for(arg1 int64, arg2 int64, arg3 int64, arg4 int64, a
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_replica_parallel_for_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_parallel_for_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3912,7 +3912,7 @@ func Dist_merge_call(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_c
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_merge_call_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_merge_call_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3928,7 +3928,7 @@ func Dist_replica_enter(arg1 int64, arg2 int, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_enter_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_enter_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3943,7 +3943,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_replica_leave_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_replica_leave_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3957,7 +3957,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_detach_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_detach_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3971,7 +3971,7 @@ func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 func Dist_replica_attach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_attach_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_attach_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3986,7 +3986,7 @@ func Dist_cancel_create(arg1 Dist_allocator, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cancel_create_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cancel_create_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4001,7 +4001,7 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cancel_signal_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_cancel_signal_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -4018,13 +4018,13 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 func Dist_cancel_signalled(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cancel_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cancel_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_cancel_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 type SwigcptrDist_collective_options uintptr
@@ -4039,13 +4039,13 @@ func (p SwigcptrDist_collective_options) SwigIsDist_collective_options() {
 func (arg1 SwigcptrDist_collective_options) SetNumerics(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_numerics_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_collective_options_numerics_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) SetTag(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_tag_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_collective_options_tag_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4054,79 +4054,79 @@ func (arg1 SwigcptrDist_collective_options) SetTag(arg2 string) {
 func (arg1 SwigcptrDist_collective_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_timeout_ns_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_collective_options_timeout_ns_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) SetGroup(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_group_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_collective_options_group_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) SetContributions(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_contributions_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_collective_options_contributions_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) SetAxis(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_axis_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_collective_options_axis_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) SetPlanned(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_planned_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_collective_options_planned_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_cancel_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_collective_options_cancel_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) SetReduce_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) Begin_work() {
 	_swig_i_0 := arg1
-	C._wrap_dist_collective_options_begin_work_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_collective_options_begin_work_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_collective_options) Work() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_work_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_work_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_collective_options() (_swig_ret Dist_collective_options) {
 	var swig_r Dist_collective_options
-	swig_r = (Dist_collective_options)(SwigcptrDist_collective_options(C._wrap_new_dist_collective_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_collective_options)(SwigcptrDist_collective_options(C._wrap_new_dist_collective_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_collective_options(arg1 Dist_collective_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_collective_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_collective_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_weights_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	C._wrap_dist_collective_options_set_weights_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4135,14 +4135,14 @@ func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int
 func (arg1 SwigcptrDist_collective_options) Set_reduce(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_set_reduce_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_collective_options_set_reduce_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) Set_splits(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_splits_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	C._wrap_dist_collective_options_set_splits_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4176,7 +4176,7 @@ func Dist_all_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_all_reduce_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_all_reduce_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -4202,7 +4202,7 @@ func Dist_reduce_to_root(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_reduce_to_root_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_reduce_to_root_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -4227,7 +4227,7 @@ func Dist_reduce_scatter(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reduce_scatter_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_scatter_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -4251,7 +4251,7 @@ func Dist_all_gather(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_gather_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_gather_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -4276,7 +4276,7 @@ func Dist_gather_to_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_gather_to_root_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_gather_to_root_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -4301,7 +4301,7 @@ func Dist_broadcast(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int64
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_broadcast_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_broadcast_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -4326,7 +4326,7 @@ func Dist_scatter_from_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_scatter_from_root_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_scatter_from_root_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -4350,7 +4350,7 @@ func Dist_all_to_all(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_to_all_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_to_all_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -4376,7 +4376,7 @@ func Dist_scan(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, arg6 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_scan_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_scan_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -4402,7 +4402,7 @@ func Dist_permute(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_permute_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_permute_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -4423,7 +4423,7 @@ func Dist_barrier(arg1 int64, arg2 Dist_collective_options) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_barrier_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_barrier_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4441,7 +4441,7 @@ func Dist_all_reduce_value(arg1 int64, arg2 int, arg3 int64, arg4 Dist_collectiv
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_all_reduce_value_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_reduce_value_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4458,7 +4458,7 @@ func Dist_all_gather_value(arg1 int64, arg2 int64, arg3 Dist_collective_options,
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_all_gather_value_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_all_gather_value_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4475,7 +4475,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_group_create_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_group_create_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -4492,7 +4492,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_group_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_group_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4506,7 +4506,7 @@ func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 func Dist_group_size(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_group_size_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_group_size_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -4514,7 +4514,7 @@ func Dist_group_rank(arg1 int64, arg2 int) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_dist_group_rank_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	swig_r = (int)(C._wrap_dist_group_rank_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1)))
 	return swig_r
 }
 
@@ -4530,38 +4530,38 @@ func (p SwigcptrDist_communication_options) SwigIsDist_communication_options() {
 func (arg1 SwigcptrDist_communication_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetBytes_per_pack() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_communication_options_bytes_per_pack_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_communication_options_bytes_per_pack_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_communication_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_timeout_ns_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_communication_options_timeout_ns_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_communication_options_timeout_ns_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_communication_options_timeout_ns_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_communication_options() (_swig_ret Dist_communication_options) {
 	var swig_r Dist_communication_options
-	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_new_dist_communication_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_new_dist_communication_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_communication_options(arg1 Dist_communication_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_communication_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_communication_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_communication_options interface {
@@ -4578,7 +4578,7 @@ func Dist_communication_options_merge(arg1 Dist_communication_options, arg2 Dist
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_communication_options_merge_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_communication_options_merge_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4601,25 +4601,25 @@ func (p SwigcptrDist_apply_options) SwigIsDist_apply_options() {
 func (arg1 SwigcptrDist_apply_options) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_kind_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_apply_options_kind_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) SetLearning_rate(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_learning_rate_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_dist_apply_options_learning_rate_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) SetMomentum(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_momentum_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_dist_apply_options_momentum_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) SetClip_norm(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_clip_norm_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_dist_apply_options_clip_norm_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4 int64) {
@@ -4627,7 +4627,7 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_apply_options_set_states_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.longlong(_swig_i_3))
+	C._wrap_dist_apply_options_set_states_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.longlong(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4635,19 +4635,19 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 
 func NewDist_apply_options() (_swig_ret Dist_apply_options) {
 	var swig_r Dist_apply_options
-	swig_r = (Dist_apply_options)(SwigcptrDist_apply_options(C._wrap_new_dist_apply_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_apply_options)(SwigcptrDist_apply_options(C._wrap_new_dist_apply_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_apply_options(arg1 Dist_apply_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_apply_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_apply_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_apply_options) Set_function(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_set_function_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_apply_options_set_function_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 type Dist_apply_options interface {
@@ -4671,7 +4671,7 @@ func Dist_reduce_apply(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 in
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := getSwigcptr(arg7)
 	_swig_i_7 := arg8
-	swig_r_p := C._wrap_dist_reduce_apply_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7))
+	swig_r_p := C._wrap_dist_reduce_apply_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -4692,7 +4692,7 @@ func Dist_work_test(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_test_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_test_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4707,7 +4707,7 @@ func Dist_work_wait(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_wait_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_wait_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4724,7 +4724,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_work_wait_any_cdist_df3c328f470b7138(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_work_wait_any_cdist_e6d29627cae5d09c(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -4741,7 +4741,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_cancel_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_cancel_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4754,13 +4754,13 @@ func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 
 func Dist_work_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_work_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_work_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 func Dist_work_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_start_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_start_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4775,7 +4775,7 @@ func Dist_work_ready(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_ready_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_ready_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4798,42 +4798,42 @@ func (p SwigcptrDist_instances_options) SwigIsDist_instances_options() {
 func (arg1 SwigcptrDist_instances_options) SetHelper_threads(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_helper_threads_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_instances_options_helper_threads_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) SetMax_queued(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_max_queued_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_instances_options_max_queued_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) SetSpin_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_spin_ns_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_instances_options_spin_ns_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) SetStuck_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_stuck_ns_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_instances_options_stuck_ns_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) SetMax_replaced(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_max_replaced_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_instances_options_max_replaced_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func NewDist_instances_options() (_swig_ret Dist_instances_options) {
 	var swig_r Dist_instances_options
-	swig_r = (Dist_instances_options)(SwigcptrDist_instances_options(C._wrap_new_dist_instances_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_instances_options)(SwigcptrDist_instances_options(C._wrap_new_dist_instances_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_instances_options(arg1 Dist_instances_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_instances_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_instances_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_instances_options) Set_functions(arg2 int64, arg3 int, arg4 int) {
@@ -4841,7 +4841,7 @@ func (arg1 SwigcptrDist_instances_options) Set_functions(arg2 int64, arg3 int, a
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_instances_options_set_functions_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	C._wrap_dist_instances_options_set_functions_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 }
 
 type Dist_instances_options interface {
@@ -4859,7 +4859,7 @@ func Dist_instances_open(arg1 int64, arg2 Dist_instances_options) (_swig_ret err
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_instances_open_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_instances_open_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4874,7 +4874,7 @@ func Dist_instances_close(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_instances_close_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_dist_instances_close_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4889,7 +4889,7 @@ func Dist_serve(arg1 int64, arg2 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_serve_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_serve_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4903,14 +4903,14 @@ func Dist_serve(arg1 int64, arg2 int) (_swig_ret error) {
 func Dist_instance_state(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_instance_state_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_instance_state_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_check(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_check_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_check_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4925,7 +4925,7 @@ func Dist_request_test(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_request_test_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_request_test_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4940,7 +4940,7 @@ func Dist_request_wait(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_request_wait_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_dist_request_wait_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4954,7 +4954,7 @@ func Dist_request_wait(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_request_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_request_cancel_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_request_cancel_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4968,20 +4968,20 @@ func Dist_request_cancel(arg1 int64) (_swig_ret error) {
 func Dist_request_user_data(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_request_user_data_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_request_user_data_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_request_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_request_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_request_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 func Dist_completions_create(arg1 Dist_allocator, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_completions_create_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_completions_create_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4997,7 +4997,7 @@ func Dist_completions_next(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_completions_next_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_completions_next_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5020,55 +5020,55 @@ func (p SwigcptrDist_batcher_options) SwigIsDist_batcher_options() {
 func (arg1 SwigcptrDist_batcher_options) SetMax_items(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_items_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_batcher_options_max_items_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) SetMax_delay_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_delay_ns_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_batcher_options_max_delay_ns_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) SetMax_waiting(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_waiting_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_batcher_options_max_waiting_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) SetMax_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_bytes_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_batcher_options_max_bytes_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) SetContinuous(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_continuous_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_batcher_options_continuous_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) SetMax_results(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_results_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_batcher_options_max_results_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func NewDist_batcher_options() (_swig_ret Dist_batcher_options) {
 	var swig_r Dist_batcher_options
-	swig_r = (Dist_batcher_options)(SwigcptrDist_batcher_options(C._wrap_new_dist_batcher_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_batcher_options)(SwigcptrDist_batcher_options(C._wrap_new_dist_batcher_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_batcher_options(arg1 Dist_batcher_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_batcher_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_batcher_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_batcher_options) Set_buckets(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batcher_options_set_buckets_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	C._wrap_dist_batcher_options_set_buckets_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5076,7 +5076,7 @@ func (arg1 SwigcptrDist_batcher_options) Set_buckets(arg2 []int64, arg3 int64) {
 
 func (arg1 SwigcptrDist_batcher_options) Set_tokens() {
 	_swig_i_0 := arg1
-	C._wrap_dist_batcher_options_set_tokens_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_batcher_options_set_tokens_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_batcher_options interface {
@@ -5098,7 +5098,7 @@ func Dist_batcher_create(arg1 int64, arg2 int64, arg3 Dist_batcher_options, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_batcher_create_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_batcher_create_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5113,13 +5113,13 @@ func Dist_batcher_count(arg1 int64, arg2 *int64, arg3 *int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batcher_count_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2))
+	C._wrap_dist_batcher_count_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2))
 }
 
 func Dist_batcher_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_batcher_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_batcher_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5133,14 +5133,14 @@ func Dist_batcher_destroy(arg1 int64) (_swig_ret error) {
 func Dist_batch_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_batch_size_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_batch_size_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_batch_bucket(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_batch_bucket_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_batch_bucket_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -5148,7 +5148,7 @@ func Dist_batch_user_data(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_batch_user_data_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_batch_user_data_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -5156,7 +5156,7 @@ func Dist_batch_state(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_batch_state_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_batch_state_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -5164,14 +5164,14 @@ func Dist_batch_set_state(arg1 int64, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batch_set_state_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
+	C._wrap_dist_batch_set_state_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
 }
 
 func Dist_batch_check(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_batch_check_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_dist_batch_check_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5187,7 +5187,7 @@ func Dist_batch_emit(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_batch_emit_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
+	swig_r_p := C._wrap_dist_batch_emit_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5202,7 +5202,7 @@ func Dist_batch_end(arg1 int64, arg2 int64, arg3 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batch_end_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2))
+	C._wrap_dist_batch_end_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2))
 }
 
 func Dist_request_take(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
@@ -5210,7 +5210,7 @@ func Dist_request_take(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_request_take_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_request_take_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5225,7 +5225,7 @@ func Dist_versions_create(arg1 Dist_allocator, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_versions_create_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_versions_create_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5241,7 +5241,7 @@ func Dist_versions_publish(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_versions_publish_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_versions_publish_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5258,7 +5258,7 @@ func Dist_replica_version(arg1 int64, arg2 int64, arg3 *int64, arg4 *int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_replica_version_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_replica_version_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5272,7 +5272,7 @@ func Dist_replica_version(arg1 int64, arg2 int64, arg3 *int64, arg4 *int64) (_sw
 func Dist_versions_latest(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_versions_latest_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_versions_latest_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -5281,7 +5281,7 @@ func Dist_versions_await(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_versions_await_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
+	swig_r_p := C._wrap_dist_versions_await_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5294,7 +5294,7 @@ func Dist_versions_await(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 
 func Dist_versions_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_versions_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_versions_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret error) {
@@ -5302,7 +5302,7 @@ func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_tensor_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_tensor_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5322,7 +5322,7 @@ func Dist_value_wrap_tensor(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5342,7 +5342,7 @@ func Dist_value_create_per_replica(arg1 int64, arg2 []int64, arg3 int64, arg4 *i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5362,7 +5362,7 @@ func Dist_value_create_mirrored(arg1 int64, arg2 []int64, arg3 int64, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5382,7 +5382,7 @@ func Dist_value_create_list(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_list_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_list_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5402,7 +5402,7 @@ func Dist_value_create_tuple(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_tuple_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_tuple_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5426,7 +5426,7 @@ func Dist_value_create_dict(arg1 int64, arg2 []string, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_dict_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_dict_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5447,7 +5447,7 @@ func Dist_value_create_none(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_none_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_none_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5462,7 +5462,7 @@ func Dist_value_create_variable(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_variable_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_variable_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5478,7 +5478,7 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_values_from_function_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_values_from_function_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5492,26 +5492,26 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 func Dist_value_retain(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_retain_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_retain_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_value_release_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_value_release_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 func Dist_value_kind_of(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_value_kind_of_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_value_kind_of_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_size_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_size_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -5519,7 +5519,7 @@ func Dist_value_item(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_item_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_value_item_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -5527,7 +5527,7 @@ func Dist_value_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_key_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_key_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5538,7 +5538,7 @@ func Dist_value_get(arg1 int64, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_get_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_dist_value_get_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5549,7 +5549,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_tensor_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_value_tensor_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5566,7 +5566,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 func Dist_value_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_variable_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_variable_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -5575,7 +5575,7 @@ func Dist_value_create_text(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_text_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_text_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5594,7 +5594,7 @@ func Dist_value_wrap_object(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_wrap_object_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_wrap_object_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5612,7 +5612,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_composite_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_composite_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -5629,7 +5629,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 func Dist_value_text(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_value_text_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_value_text_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5639,7 +5639,7 @@ func Dist_value_text(arg1 int64) (_swig_ret string) {
 func Dist_value_object(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_object_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_object_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -5655,13 +5655,13 @@ func (p SwigcptrDist_variable_options) SwigIsDist_variable_options() {
 func (arg1 SwigcptrDist_variable_options) SetAggregation(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_aggregation_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_variable_options_aggregation_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_variable_options) SetName(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_name_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_variable_options_name_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5670,24 +5670,24 @@ func (arg1 SwigcptrDist_variable_options) SetName(arg2 string) {
 func (arg1 SwigcptrDist_variable_options) SetSynchronization(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_synchronization_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_variable_options_synchronization_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func NewDist_variable_options() (_swig_ret Dist_variable_options) {
 	var swig_r Dist_variable_options
-	swig_r = (Dist_variable_options)(SwigcptrDist_variable_options(C._wrap_new_dist_variable_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_variable_options)(SwigcptrDist_variable_options(C._wrap_new_dist_variable_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_variable_options(arg1 Dist_variable_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_variable_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_variable_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_variable_options) Set_initial(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_set_initial_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_variable_options_set_initial_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 type Dist_variable_options interface {
@@ -5705,7 +5705,7 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_create_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_create_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5721,13 +5721,13 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 
 func Dist_variable_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_variable_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_variable_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 func Dist_variable_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_name_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_name_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5737,7 +5737,7 @@ func Dist_variable_name(arg1 int64) (_swig_ret string) {
 func Dist_variable_num_copies(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -5746,7 +5746,7 @@ func Dist_variable_component(arg1 int64, arg2 int, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_component_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_variable_component_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -5765,7 +5765,7 @@ func Dist_variable_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_read_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_read_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5782,7 +5782,7 @@ func Dist_variable_assign(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_assign_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_assign_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5798,7 +5798,7 @@ func Dist_replica_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_read_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_read_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5816,7 +5816,7 @@ func Dist_replica_assign(arg1 int64, arg2 int64, arg3 int, arg4 []int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -5837,7 +5837,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_replica_variable_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_variable_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5857,7 +5857,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 func Dist_variable_class(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_class_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_class_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5867,14 +5867,14 @@ func Dist_variable_class(arg1 int64) (_swig_ret string) {
 func Dist_variable_synchronization(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_aggregation(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -5882,7 +5882,7 @@ func Dist_variable_copy_name(arg1 int64, arg2 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_variable_copy_name_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_variable_copy_name_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5895,7 +5895,7 @@ func Dist_variable_device(arg1 int64, arg2 int64, arg3 int, arg4 *string) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_device_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_device_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -5917,7 +5917,7 @@ func Dist_variable_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_scatter_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_scatter_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5935,7 +5935,7 @@ func Dist_replica_assign_value(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_value_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_value_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5953,7 +5953,7 @@ func Dist_replica_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 Dis
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_scatter_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_scatter_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5972,7 +5972,7 @@ func Dist_reduce(arg1 int64, arg2 int, arg3 int64, arg4 []int32, arg5 int64, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.longlong(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.longlong(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -5994,7 +5994,7 @@ func Dist_reduce_to(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destination, arg
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_to_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_to_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6014,7 +6014,7 @@ func Dist_batch_reduce_to(arg1 int64, arg2 int, arg3 []int64, arg4 Dist_destinat
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C._goslice_)(unsafe.Pointer(&_swig_i_6)))
+	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C._goslice_)(unsafe.Pointer(&_swig_i_6)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6037,7 +6037,7 @@ func Dist_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_swig_ret error
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_gather_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_gather_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6060,24 +6060,24 @@ func (p SwigcptrDist_update_options) SwigIsDist_update_options() {
 func (arg1 SwigcptrDist_update_options) SetUngrouped(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_update_options_ungrouped_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_update_options_ungrouped_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_update_options) SetParallel(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_update_options_parallel_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_update_options_parallel_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func NewDist_update_options() (_swig_ret Dist_update_options) {
 	var swig_r Dist_update_options
-	swig_r = (Dist_update_options)(SwigcptrDist_update_options(C._wrap_new_dist_update_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_update_options)(SwigcptrDist_update_options(C._wrap_new_dist_update_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_update_options(arg1 Dist_update_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_update_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_update_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_update_options interface {
@@ -6096,7 +6096,7 @@ func Dist_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_update_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_update_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6115,7 +6115,7 @@ func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 D
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_update_non_slot_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_update_non_slot_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6135,7 +6135,7 @@ func Dist_replica_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_replica_update_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_replica_update_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.longlong(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6151,7 +6151,7 @@ func Dist_strategy_local_results(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_local_results_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_local_results_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6168,7 +6168,7 @@ func Dist_broadcast_to(arg1 int64, arg2 int64, arg3 Dist_destination, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_broadcast_to_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_broadcast_to_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6185,7 +6185,7 @@ func Dist_destination_device(arg1 int64, arg2 Dist_destination, arg3 []byte, arg
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_destination_device_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3))
+	swig_r_p := C._wrap_dist_destination_device_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6203,7 +6203,7 @@ func Dist_reduce_op_from_aggregation(arg1 int, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_reduce_op_from_aggregation_cdist_df3c328f470b7138(C.swig_intgo(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_reduce_op_from_aggregation_cdist_e6d29627cae5d09c(C.swig_intgo(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6226,103 +6226,103 @@ func (p SwigcptrDist_dataset_options) SwigIsDist_dataset_options() {
 func (arg1 SwigcptrDist_dataset_options) SetDrop_remainder(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_drop_remainder_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_drop_remainder_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetGlobal_batch_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_global_batch_size_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_dataset_options_global_batch_size_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetShuffle(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_shuffle_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_shuffle_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetPrefetch(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_prefetch_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_prefetch_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetSeed(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_seed_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_dataset_options_seed_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetShard_policy(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_shard_policy_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_shard_policy_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetNum_workers(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_num_workers_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_num_workers_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetWorker_index(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_worker_index_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_worker_index_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetWorker_batches(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_worker_batches_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_worker_batches_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetShard_hint(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_shard_hint_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_shard_hint_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetInterleave(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_interleave_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_interleave_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetStatic_shapes(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_static_shapes_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_static_shapes_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetReplication_mode(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_replication_mode_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_replication_mode_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetAs_one_process(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_as_one_process_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_as_one_process_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func NewDist_dataset_options() (_swig_ret Dist_dataset_options) {
 	var swig_r Dist_dataset_options
-	swig_r = (Dist_dataset_options)(SwigcptrDist_dataset_options(C._wrap_new_dist_dataset_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_dataset_options)(SwigcptrDist_dataset_options(C._wrap_new_dist_dataset_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_dataset_options(arg1 Dist_dataset_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_dataset_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_dataset_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_dataset_options) Set_batch_sizes(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_dataset_options_set_batch_sizes_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	C._wrap_dist_dataset_options_set_batch_sizes_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6355,7 +6355,7 @@ func Dist_dataset_create_from_tensors(arg1 int64, arg2 []int64, arg3 int64, arg4
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6375,7 +6375,7 @@ func Dist_dataset_create_from_callback(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6398,30 +6398,30 @@ func (p SwigcptrDist_input_context) SwigIsDist_input_context() {
 func (arg1 SwigcptrDist_input_context) SetNum_input_pipelines(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_input_context_num_input_pipelines_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_input_context_num_input_pipelines_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_input_context) SetInput_pipeline_id(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_input_context_input_pipeline_id_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_input_context_input_pipeline_id_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_input_context) SetNum_replicas_in_sync(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_input_context_num_replicas_in_sync_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_input_context_num_replicas_in_sync_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func NewDist_input_context() (_swig_ret Dist_input_context) {
 	var swig_r Dist_input_context
-	swig_r = (Dist_input_context)(SwigcptrDist_input_context(C._wrap_new_dist_input_context_cdist_df3c328f470b7138()))
+	swig_r = (Dist_input_context)(SwigcptrDist_input_context(C._wrap_new_dist_input_context_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_input_context(arg1 Dist_input_context) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_input_context_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_input_context_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_input_context interface {
@@ -6437,7 +6437,7 @@ func Dist_input_context_per_replica_batch_size(arg1 Dist_input_context, arg2 int
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6454,7 +6454,7 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6467,14 +6467,14 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 
 func Dist_dataset_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_dataset_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_dataset_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 func Dist_iterator_create(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_create_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_create_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6497,64 +6497,64 @@ func (p SwigcptrDist_position) SwigIsDist_position() {
 func (arg1 SwigcptrDist_position) SetPass(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_pass_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_position_pass_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_pass_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_pass_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_position) SetElements(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_elements_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_position_elements_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_elements_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_elements_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_position) SetExamples(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_examples_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_position_examples_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_examples_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_examples_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_position) SetBatches(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_batches_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_position_batches_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetBatches() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_batches_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_batches_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_position() (_swig_ret Dist_position) {
 	var swig_r Dist_position
-	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_new_dist_position_cdist_df3c328f470b7138()))
+	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_new_dist_position_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_position(arg1 Dist_position) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_position_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_position_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_position interface {
@@ -6574,7 +6574,7 @@ func Dist_iterator_position(arg1 int64, arg2 Dist_position) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_iterator_position_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_position_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6590,7 +6590,7 @@ func Dist_iterator_create_at(arg1 int64, arg2 Dist_position, arg3 *int64) (_swig
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_iterator_create_at_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_iterator_create_at_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6605,7 +6605,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6618,7 +6618,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 
 func Dist_iterator_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_iterator_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_iterator_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 int64, arg5 Dist_dataset_options, arg6 *int64) (_swig_ret error) {
@@ -6632,7 +6632,7 @@ func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -6654,7 +6654,7 @@ func Dist_batch_sizes_for_worker(arg1 int64, arg2 int, arg3 int, arg4 int, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5))
+	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
@@ -6672,7 +6672,7 @@ func Dist_dataset_element_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6689,7 +6689,7 @@ func Dist_dataset_reduce(arg1 int64, arg2 int64, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_reduce_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_reduce_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6704,7 +6704,7 @@ func Dist_dataset_check_shards(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6719,7 +6719,7 @@ func Dist_iterator_next_optional(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6742,40 +6742,40 @@ func (p SwigcptrDist_drift) SwigIsDist_drift() {
 func (arg1 SwigcptrDist_drift) GetNum_copies() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_drift_num_copies_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_drift_num_copies_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_drift) GetReplica() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_drift_replica_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_drift_replica_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_drift) GetExpected_replica() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_drift_expected_replica_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_drift_expected_replica_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_drift) GetElement() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_drift_element_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_drift_element_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_drift() (_swig_ret Dist_drift) {
 	var swig_r Dist_drift
-	swig_r = (Dist_drift)(SwigcptrDist_drift(C._wrap_new_dist_drift_cdist_df3c328f470b7138()))
+	swig_r = (Dist_drift)(SwigcptrDist_drift(C._wrap_new_dist_drift_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_drift(arg1 Dist_drift) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_drift_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_drift_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_drift interface {
@@ -6792,7 +6792,7 @@ func Dist_variable_check_drift(arg1 int64, arg2 int64, arg3 Dist_drift) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_variable_check_drift_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_check_drift_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6809,7 +6809,7 @@ func Dist_metric_create(arg1 int64, arg2 int, arg3 string, arg4 *int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_metric_create_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_metric_create_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6830,7 +6830,7 @@ func Dist_metric_update(arg1 int64, arg2 int64, arg3 []int64, arg4 []int64, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_metric_update_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_metric_update_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6855,7 +6855,7 @@ func Dist_metric_result(arg1 int64, arg2 int64, arg3 *float64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_metric_result_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_metric_result_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6870,7 +6870,7 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_metric_reset_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_dist_metric_reset_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6884,14 +6884,14 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_metric_kind_of(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_metric_kind_of_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_metric_kind_of_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_metric_name_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_metric_name_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -6901,13 +6901,13 @@ func Dist_metric_name(arg1 int64) (_swig_ret string) {
 func Dist_metric_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_metric_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_metric_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 []int64) (_swig_ret error) {
@@ -6917,7 +6917,7 @@ func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_average_loss_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_average_loss_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6942,7 +6942,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6962,7 +6962,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_enter_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_enter_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6976,7 +6976,7 @@ func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_exit_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_exit_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6989,32 +6989,32 @@ func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 
 func Dist_get_strategy() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_dist_get_strategy_cdist_df3c328f470b7138())
+	swig_r = (int64)(C._wrap_dist_get_strategy_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
 func Dist_has_strategy() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_dist_has_strategy_cdist_df3c328f470b7138())
+	swig_r = (int)(C._wrap_dist_has_strategy_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
 func Dist_in_cross_replica_context() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_dist_in_cross_replica_context_cdist_df3c328f470b7138())
+	swig_r = (int)(C._wrap_dist_in_cross_replica_context_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
 func Dist_get_replica() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_dist_get_replica_cdist_df3c328f470b7138())
+	swig_r = (int64)(C._wrap_dist_get_replica_cdist_e6d29627cae5d09c())
 	return swig_r
 }
 
 func Dist_set_strategy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_set_strategy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_set_strategy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7029,7 +7029,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_colocate_enter_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_dist_colocate_enter_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7043,7 +7043,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_colocate_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_colocate_exit_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_colocate_exit_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7059,7 +7059,7 @@ func Dist_variable_created_in_scope(arg1 int64, arg2 int64, arg3 *int32) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7073,7 +7073,7 @@ func Dist_variable_created_in_scope(arg1 int64, arg2 int64, arg3 *int32) (_swig_
 func Dist_value_container(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_container_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_container_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -7089,13 +7089,13 @@ func (p SwigcptrDist_cross_device_options) SwigIsDist_cross_device_options() {
 func (arg1 SwigcptrDist_cross_device_options) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_kind_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cross_device_options_kind_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) SetReduce_to_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7104,12 +7104,12 @@ func (arg1 SwigcptrDist_cross_device_options) SetReduce_to_device(arg2 string) {
 func (arg1 SwigcptrDist_cross_device_options) SetAccumulate_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_cross_device_options_count_memory_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_cross_device_options_count_memory_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int, arg4 int) {
@@ -7117,24 +7117,24 @@ func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_cross_device_options_set_functions_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	C._wrap_dist_cross_device_options_set_functions_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 }
 
 func NewDist_cross_device_options() (_swig_ret Dist_cross_device_options) {
 	var swig_r Dist_cross_device_options
-	swig_r = (Dist_cross_device_options)(SwigcptrDist_cross_device_options(C._wrap_new_dist_cross_device_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_cross_device_options)(SwigcptrDist_cross_device_options(C._wrap_new_dist_cross_device_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_cross_device_options(arg1 Dist_cross_device_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_cross_device_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_cross_device_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Set_accumulate(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_set_accumulate_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_cross_device_options_set_accumulate_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 type Dist_cross_device_options interface {
@@ -7152,7 +7152,7 @@ func Dist_cross_device_create(arg1 Dist_cross_device_options, arg2 *int64) (_swi
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cross_device_create_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cross_device_create_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7165,20 +7165,20 @@ func Dist_cross_device_create(arg1 Dist_cross_device_options, arg2 *int64) (_swi
 
 func Dist_cross_device_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cross_device_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_cross_device_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 func Dist_cross_device_kind_of(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_kind_of_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_kind_of_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_device(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cross_device_device_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_cross_device_device_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7192,7 +7192,7 @@ func Dist_cross_device_reduce(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destin
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7211,7 +7211,7 @@ func Dist_cross_device_batch_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 Dis
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.longlong(_swig_i_4), *(*C._goslice_)(unsafe.Pointer(&_swig_i_5)))
+	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.longlong(_swig_i_4), *(*C._goslice_)(unsafe.Pointer(&_swig_i_5)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -7234,7 +7234,7 @@ func Dist_cross_device_broadcast(arg1 int64, arg2 int64, arg3 Dist_destination, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7251,7 +7251,7 @@ func Dist_cross_device_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_gather_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_gather_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7274,13 +7274,13 @@ func (p SwigcptrDist_checkpoint_options) SwigIsDist_checkpoint_options() {
 func (arg1 SwigcptrDist_checkpoint_options) SetSharded(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_checkpoint_options_sharded_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_checkpoint_options_sharded_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_checkpoint_options) SetPosition(arg2 Dist_position) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_checkpoint_options_position_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_dist_checkpoint_options_position_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_keys(arg2 []string, arg3 int64) {
@@ -7290,7 +7290,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_keys(arg2 []string, arg
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -7303,7 +7303,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_texts(arg2 []string, ar
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -7311,13 +7311,13 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_texts(arg2 []string, ar
 
 func NewDist_checkpoint_options() (_swig_ret Dist_checkpoint_options) {
 	var swig_r Dist_checkpoint_options
-	swig_r = (Dist_checkpoint_options)(SwigcptrDist_checkpoint_options(C._wrap_new_dist_checkpoint_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_checkpoint_options)(SwigcptrDist_checkpoint_options(C._wrap_new_dist_checkpoint_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_checkpoint_options(arg1 Dist_checkpoint_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_checkpoint_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_checkpoint_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64) {
@@ -7327,7 +7327,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_names_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_names_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -7350,7 +7350,7 @@ func Dist_checkpoint_save(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_save_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_save_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7374,7 +7374,7 @@ func Dist_checkpoint_load(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_load_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_load_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7396,7 +7396,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_open_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_open_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7413,7 +7413,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 func Dist_checkpoint_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -7421,7 +7421,7 @@ func Dist_checkpoint_name(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_name_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_name_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7433,7 +7433,7 @@ func Dist_checkpoint_spec(arg1 int64, arg2 string, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7455,7 +7455,7 @@ func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_read_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_read_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7481,18 +7481,18 @@ func (p SwigcptrDist_checkpoint_map_options) SwigIsDist_checkpoint_map_options()
 func (arg1 SwigcptrDist_checkpoint_map_options) SetVerify(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_checkpoint_map_options_verify_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_checkpoint_map_options_verify_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func NewDist_checkpoint_map_options() (_swig_ret Dist_checkpoint_map_options) {
 	var swig_r Dist_checkpoint_map_options
-	swig_r = (Dist_checkpoint_map_options)(SwigcptrDist_checkpoint_map_options(C._wrap_new_dist_checkpoint_map_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_checkpoint_map_options)(SwigcptrDist_checkpoint_map_options(C._wrap_new_dist_checkpoint_map_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_checkpoint_map_options(arg1 Dist_checkpoint_map_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_checkpoint_map_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_checkpoint_map_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_checkpoint_map_options interface {
@@ -7507,7 +7507,7 @@ func Dist_checkpoint_map(arg1 int64, arg2 string, arg3 Dist_checkpoint_map_optio
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_checkpoint_map_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_checkpoint_map_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7526,7 +7526,7 @@ func Dist_checkpoint_map_all(arg1 int64, arg2 Dist_checkpoint_map_options, arg3 
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_map_all_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_map_all_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7540,7 +7540,7 @@ func Dist_checkpoint_map_all(arg1 int64, arg2 Dist_checkpoint_map_options, arg3 
 func Dist_checkpoint_num_metadata(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -7548,7 +7548,7 @@ func Dist_checkpoint_metadata_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7559,7 +7559,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7571,7 +7571,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 
 func Dist_checkpoint_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_checkpoint_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_checkpoint_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 type SwigcptrDist_preemption_options uintptr
@@ -7586,7 +7586,7 @@ func (p SwigcptrDist_preemption_options) SwigIsDist_preemption_options() {
 func (arg1 SwigcptrDist_preemption_options) SetPath(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_preemption_options_path_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_preemption_options_path_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7595,14 +7595,14 @@ func (arg1 SwigcptrDist_preemption_options) SetPath(arg2 string) {
 func (arg1 SwigcptrDist_preemption_options) SetGrace_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_preemption_options_grace_ns_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_preemption_options_grace_ns_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_preemption_options) Set_variables(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_preemption_options_set_variables_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	C._wrap_dist_preemption_options_set_variables_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7610,13 +7610,13 @@ func (arg1 SwigcptrDist_preemption_options) Set_variables(arg2 []int64, arg3 int
 
 func NewDist_preemption_options() (_swig_ret Dist_preemption_options) {
 	var swig_r Dist_preemption_options
-	swig_r = (Dist_preemption_options)(SwigcptrDist_preemption_options(C._wrap_new_dist_preemption_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_preemption_options)(SwigcptrDist_preemption_options(C._wrap_new_dist_preemption_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_preemption_options(arg1 Dist_preemption_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_preemption_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_preemption_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_preemption_options interface {
@@ -7632,7 +7632,7 @@ func Dist_preemption_handler_create(arg1 int64, arg2 Dist_preemption_options, ar
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_preemption_handler_create_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_handler_create_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7645,12 +7645,12 @@ func Dist_preemption_handler_create(arg1 int64, arg2 Dist_preemption_options, ar
 
 func Dist_preemption_handler_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_handler_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_preemption_handler_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 func Dist_preemption_notify(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_notify_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_preemption_notify_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 func Dist_preemption_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
@@ -7658,7 +7658,7 @@ func Dist_preemption_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_preemption_run_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_run_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7674,7 +7674,7 @@ func Dist_preemption_save_if_preempted(arg1 int64, arg2 int64, arg3 *int32) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_preemption_save_if_preempted_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_save_if_preempted_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7687,13 +7687,13 @@ func Dist_preemption_save_if_preempted(arg1 int64, arg2 int64, arg3 *int32) (_sw
 
 func Dist_preemption_count_run(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_count_run_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_preemption_count_run_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 func Dist_preemption_total_run_calls(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_preemption_total_run_calls_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_preemption_total_run_calls_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -7709,29 +7709,29 @@ func (p SwigcptrDist_rpc_server_options) SwigIsDist_rpc_server_options() {
 func (arg1 SwigcptrDist_rpc_server_options) SetNum_threads(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_server_options_num_threads_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_rpc_server_options_num_threads_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_server_options) SetMax_queued(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_server_options_max_queued_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_rpc_server_options_max_queued_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_server_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_rpc_server_options_count_memory_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_rpc_server_options_count_memory_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func NewDist_rpc_server_options() (_swig_ret Dist_rpc_server_options) {
 	var swig_r Dist_rpc_server_options
-	swig_r = (Dist_rpc_server_options)(SwigcptrDist_rpc_server_options(C._wrap_new_dist_rpc_server_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_rpc_server_options)(SwigcptrDist_rpc_server_options(C._wrap_new_dist_rpc_server_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_rpc_server_options(arg1 Dist_rpc_server_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_rpc_server_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_rpc_server_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_rpc_server_options interface {
@@ -7753,7 +7753,7 @@ func Dist_rpc_server_create(arg1 *string, arg2 string, arg3 Dist_rpc_server_opti
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_rpc_server_create_cdist_df3c328f470b7138(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_rpc_server_create_cdist_e6d29627cae5d09c(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_0
@@ -7775,7 +7775,7 @@ func Dist_rpc_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_rpc_server_register_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	swig_r_p := C._wrap_dist_rpc_server_register_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7792,7 +7792,7 @@ func Dist_rpc_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret er
 func Dist_rpc_server_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_start_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_start_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7806,7 +7806,7 @@ func Dist_rpc_server_start(arg1 int64) (_swig_ret error) {
 func Dist_rpc_server_address(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_address_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_address_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7816,7 +7816,7 @@ func Dist_rpc_server_address(arg1 int64) (_swig_ret string) {
 func Dist_rpc_server_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7839,23 +7839,23 @@ func (p SwigcptrDist_rpc_client_options) SwigIsDist_rpc_client_options() {
 func (arg1 SwigcptrDist_rpc_client_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_client_options_timeout_ns_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_rpc_client_options_timeout_ns_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_client_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_rpc_client_options_count_memory_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_rpc_client_options_count_memory_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func NewDist_rpc_client_options() (_swig_ret Dist_rpc_client_options) {
 	var swig_r Dist_rpc_client_options
-	swig_r = (Dist_rpc_client_options)(SwigcptrDist_rpc_client_options(C._wrap_new_dist_rpc_client_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_rpc_client_options)(SwigcptrDist_rpc_client_options(C._wrap_new_dist_rpc_client_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_rpc_client_options(arg1 Dist_rpc_client_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_rpc_client_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_rpc_client_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_rpc_client_options interface {
@@ -7876,7 +7876,7 @@ func Dist_rpc_client_create(arg1 *string, arg2 string, arg3 Dist_rpc_client_opti
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_rpc_client_create_cdist_df3c328f470b7138(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_rpc_client_create_cdist_e6d29627cae5d09c(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_0
@@ -7895,7 +7895,7 @@ func Dist_rpc_client_create(arg1 *string, arg2 string, arg3 Dist_rpc_client_opti
 
 func Dist_rpc_client_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_rpc_client_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_rpc_client_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 type SwigcptrDist_rpc_call_options uintptr
@@ -7910,24 +7910,24 @@ func (p SwigcptrDist_rpc_call_options) SwigIsDist_rpc_call_options() {
 func (arg1 SwigcptrDist_rpc_call_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_call_options_timeout_ns_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_rpc_call_options_timeout_ns_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_call_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_call_options_cancel_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_rpc_call_options_cancel_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func NewDist_rpc_call_options() (_swig_ret Dist_rpc_call_options) {
 	var swig_r Dist_rpc_call_options
-	swig_r = (Dist_rpc_call_options)(SwigcptrDist_rpc_call_options(C._wrap_new_dist_rpc_call_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_rpc_call_options)(SwigcptrDist_rpc_call_options(C._wrap_new_dist_rpc_call_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_rpc_call_options(arg1 Dist_rpc_call_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_rpc_call_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_rpc_call_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_rpc_call_options interface {
@@ -7944,7 +7944,7 @@ func Dist_rpc_call(arg1 int64, arg2 string, arg3 int64, arg4 Dist_rpc_call_optio
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_rpc_call_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_rpc_call_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7965,7 +7965,7 @@ func Dist_rpc_begin(arg1 int64, arg2 string, arg3 int64, arg4 Dist_rpc_call_opti
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_rpc_begin_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_rpc_begin_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7984,7 +7984,7 @@ func Dist_rpc_client_methods(arg1 int64, arg2 Dist_rpc_call_options, arg3 *int64
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_rpc_client_methods_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_rpc_client_methods_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8000,7 +8000,7 @@ func Dist_remote_value_get(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_remote_value_get_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_remote_value_get_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8014,25 +8014,25 @@ func Dist_remote_value_get(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 func Dist_remote_value_ready(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_remote_value_ready_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_remote_value_ready_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_remote_value_cancel(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_remote_value_cancel_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_remote_value_cancel_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 func Dist_remote_value_retain(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_remote_value_retain_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_remote_value_retain_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_remote_value_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_remote_value_release_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_remote_value_release_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 type SwigcptrDist_server_options uintptr
@@ -8047,13 +8047,13 @@ func (p SwigcptrDist_server_options) SwigIsDist_server_options() {
 func (arg1 SwigcptrDist_server_options) SetNum_threads(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_num_threads_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_server_options_num_threads_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_server_options) SetBind_address(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_bind_address_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_server_options_bind_address_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8062,29 +8062,29 @@ func (arg1 SwigcptrDist_server_options) SetBind_address(arg2 string) {
 func (arg1 SwigcptrDist_server_options) SetStart_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_start_timeout_ns_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_server_options_start_timeout_ns_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_server_options) SetMax_message_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_max_message_bytes_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_server_options_max_message_bytes_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_server_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_server_options_count_memory_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_server_options_count_memory_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func NewDist_server_options() (_swig_ret Dist_server_options) {
 	var swig_r Dist_server_options
-	swig_r = (Dist_server_options)(SwigcptrDist_server_options(C._wrap_new_dist_server_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_server_options)(SwigcptrDist_server_options(C._wrap_new_dist_server_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_server_options(arg1 Dist_server_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_server_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_server_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_server_options interface {
@@ -8104,7 +8104,7 @@ func Dist_server_create(arg1 int64, arg2 string, arg3 int, arg4 Dist_server_opti
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_server_create_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_server_create_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8122,7 +8122,7 @@ func Dist_server_create_local(arg1 Dist_server_options, arg2 *int64) (_swig_ret 
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_server_create_local_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_server_create_local_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8138,7 +8138,7 @@ func Dist_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_register_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_register_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8157,7 +8157,7 @@ func Dist_server_register_update(arg1 int64, arg2 string, arg3 int64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_register_update_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_register_update_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8174,7 +8174,7 @@ func Dist_server_register_update(arg1 int64, arg2 string, arg3 int64) (_swig_ret
 func Dist_server_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_start_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_start_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8188,7 +8188,7 @@ func Dist_server_start(arg1 int64) (_swig_ret error) {
 func Dist_server_target(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_target_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_target_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8200,7 +8200,7 @@ func Dist_server_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_join_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_join_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8213,13 +8213,13 @@ func Dist_server_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 
 func Dist_server_stop(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_server_stop_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_server_stop_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 func Dist_server_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8233,7 +8233,7 @@ func Dist_server_destroy(arg1 int64) (_swig_ret error) {
 func Dist_closure_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_closure_name_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	swig_r_p := C._wrap_dist_closure_name_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8243,21 +8243,21 @@ func Dist_closure_name(arg1 int64) (_swig_ret string) {
 func Dist_closure_id(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_closure_id_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_closure_id_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_closure_worker(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_closure_worker_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_closure_worker_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_closure_cancel(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_closure_cancel_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_closure_cancel_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -8270,7 +8270,7 @@ func Dist_closure_read(arg1 int64, arg2 []string, arg3 int64, arg4 []int64) (_sw
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_read_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_dist_closure_read_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -8293,7 +8293,7 @@ func Dist_closure_read_rows(arg1 int64, arg2 string, arg3 int64, arg4 *int64) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_read_rows_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_read_rows_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8313,7 +8313,7 @@ func Dist_closure_assign(arg1 int64, arg2 string, arg3 int, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_assign_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_assign_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8333,7 +8333,7 @@ func Dist_closure_scatter(arg1 int64, arg2 string, arg3 int, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_scatter_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_scatter_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8357,7 +8357,7 @@ func Dist_closure_update(arg1 int64, arg2 string, arg3 []string, arg4 int64, arg
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_closure_update_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.longlong(_swig_i_4))
+	swig_r_p := C._wrap_dist_closure_update_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.longlong(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8379,7 +8379,7 @@ func Dist_closure_per_worker(arg1 int64, arg2 string, arg3 *int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_closure_per_worker_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_closure_per_worker_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8405,48 +8405,48 @@ func (p SwigcptrDist_coordinator_options) SwigIsDist_coordinator_options() {
 func (arg1 SwigcptrDist_coordinator_options) SetMax_queued(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_max_queued_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_coordinator_options_max_queued_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) SetClosures_per_worker(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_closures_per_worker_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_coordinator_options_closures_per_worker_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) SetMax_losses(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_max_losses_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_coordinator_options_max_losses_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_timeout_ns_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_coordinator_options_timeout_ns_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) SetMax_message_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_max_message_bytes_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_coordinator_options_max_message_bytes_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func NewDist_coordinator_options() (_swig_ret Dist_coordinator_options) {
 	var swig_r Dist_coordinator_options
-	swig_r = (Dist_coordinator_options)(SwigcptrDist_coordinator_options(C._wrap_new_dist_coordinator_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_coordinator_options)(SwigcptrDist_coordinator_options(C._wrap_new_dist_coordinator_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_coordinator_options(arg1 Dist_coordinator_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_coordinator_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_coordinator_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) Set_partitioner(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_set_partitioner_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_coordinator_options_set_partitioner_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 type Dist_coordinator_options interface {
@@ -8465,7 +8465,7 @@ func Dist_coordinator_create(arg1 int64, arg2 Dist_coordinator_options, arg3 *in
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_create_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_create_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8478,7 +8478,7 @@ func Dist_coordinator_create(arg1 int64, arg2 Dist_coordinator_options, arg3 *in
 
 func Dist_coordinator_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_coordinator_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_coordinator_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 type SwigcptrDist_ps_variable_options uintptr
@@ -8493,13 +8493,13 @@ func (p SwigcptrDist_ps_variable_options) SwigIsDist_ps_variable_options() {
 func (arg1 SwigcptrDist_ps_variable_options) SetMax_staleness(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_ps_variable_options_max_staleness_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_ps_variable_options_max_staleness_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_ps_variable_options) SetColocate_with(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_ps_variable_options_colocate_with_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_ps_variable_options_colocate_with_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8507,20 +8507,20 @@ func (arg1 SwigcptrDist_ps_variable_options) SetColocate_with(arg2 string) {
 
 func NewDist_ps_variable_options() (_swig_ret Dist_ps_variable_options) {
 	var swig_r Dist_ps_variable_options
-	swig_r = (Dist_ps_variable_options)(SwigcptrDist_ps_variable_options(C._wrap_new_dist_ps_variable_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_ps_variable_options)(SwigcptrDist_ps_variable_options(C._wrap_new_dist_ps_variable_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_ps_variable_options(arg1 Dist_ps_variable_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_ps_variable_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_ps_variable_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_ps_variable_options) Set_partitions(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_ps_variable_options_set_partitions_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	C._wrap_dist_ps_variable_options_set_partitions_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8540,7 +8540,7 @@ func Dist_coordinator_create_variable(arg1 int64, arg2 string, arg3 []int64, arg
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
-	swig_r_p := C._wrap_dist_coordinator_create_variable_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_create_variable_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8560,7 +8560,7 @@ func Dist_coordinator_create_variable(arg1 int64, arg2 string, arg3 []int64, arg
 func Dist_coordinator_num_variables(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_num_variables_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_num_variables_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -8568,7 +8568,7 @@ func Dist_coordinator_variable_name(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_variable_name_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_variable_name_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8581,7 +8581,7 @@ func Dist_coordinator_variable_spec(arg1 int64, arg2 string, arg3 []int64, arg4 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_variable_spec_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_variable_spec_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8606,7 +8606,7 @@ func Dist_coordinator_variable_part(arg1 int64, arg2 string, arg3 int64, arg4 *s
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_coordinator_variable_part_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_coordinator_variable_part_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -8634,7 +8634,7 @@ func Dist_coordinator_read(arg1 int64, arg2 []string, arg3 int64, arg4 []int64) 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_read_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_dist_coordinator_read_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -8657,7 +8657,7 @@ func Dist_coordinator_read_rows(arg1 int64, arg2 string, arg3 int64, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_read_rows_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_read_rows_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8677,7 +8677,7 @@ func Dist_coordinator_assign(arg1 int64, arg2 string, arg3 int, arg4 int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_assign_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_assign_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8697,7 +8697,7 @@ func Dist_coordinator_scatter(arg1 int64, arg2 string, arg3 int, arg4 int64) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_scatter_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_scatter_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.longlong(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8721,7 +8721,7 @@ func Dist_coordinator_update(arg1 int64, arg2 string, arg3 []string, arg4 int64,
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_coordinator_update_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.longlong(_swig_i_4))
+	swig_r_p := C._wrap_dist_coordinator_update_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.longlong(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8742,7 +8742,7 @@ func Dist_coordinator_save(arg1 int64, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_save_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_coordinator_save_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8761,7 +8761,7 @@ func Dist_coordinator_restore(arg1 int64, arg2 string, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_restore_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_restore_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8787,24 +8787,24 @@ func (p SwigcptrDist_schedule_options) SwigIsDist_schedule_options() {
 func (arg1 SwigcptrDist_schedule_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_schedule_options_timeout_ns_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_schedule_options_timeout_ns_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_schedule_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_schedule_options_cancel_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_schedule_options_cancel_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func NewDist_schedule_options() (_swig_ret Dist_schedule_options) {
 	var swig_r Dist_schedule_options
-	swig_r = (Dist_schedule_options)(SwigcptrDist_schedule_options(C._wrap_new_dist_schedule_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_schedule_options)(SwigcptrDist_schedule_options(C._wrap_new_dist_schedule_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_schedule_options(arg1 Dist_schedule_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_schedule_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_schedule_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_schedule_options interface {
@@ -8821,7 +8821,7 @@ func Dist_coordinator_schedule(arg1 int64, arg2 string, arg3 int64, arg4 Dist_sc
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_coordinator_schedule_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_coordinator_schedule_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8840,7 +8840,7 @@ func Dist_coordinator_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_join_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_join_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8855,7 +8855,7 @@ func Dist_coordinator_done(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_done_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_done_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8872,7 +8872,7 @@ func Dist_coordinator_create_per_worker(arg1 int64, arg2 string, arg3 string, ar
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_create_per_worker_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_create_per_worker_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8901,103 +8901,103 @@ func (p SwigcptrDist_coordinator_stats) SwigIsDist_coordinator_stats() {
 func (arg1 SwigcptrDist_coordinator_stats) GetNum_ps() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_coordinator_stats_num_ps_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_coordinator_stats_num_ps_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetNum_workers() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_coordinator_stats_num_workers_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_coordinator_stats_num_workers_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetWorkers_up() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_coordinator_stats_workers_up_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_coordinator_stats_workers_up_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetQueued() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_stats_queued_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_stats_queued_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetIn_flight() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_stats_in_flight_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_stats_in_flight_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetScheduled() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_stats_scheduled_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_stats_scheduled_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetCompleted() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_stats_completed_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_stats_completed_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetFailed() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_stats_failed_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_stats_failed_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetCancelled() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_stats_cancelled_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_stats_cancelled_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetLosses() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_stats_losses_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_stats_losses_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetMark() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_stats_mark_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_stats_mark_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetBytes_sent() (_swig_ret uint64) {
 	var swig_r uint64
 	_swig_i_0 := arg1
-	swig_r = (uint64)(C._wrap_dist_coordinator_stats_bytes_sent_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (uint64)(C._wrap_dist_coordinator_stats_bytes_sent_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetBytes_received() (_swig_ret uint64) {
 	var swig_r uint64
 	_swig_i_0 := arg1
-	swig_r = (uint64)(C._wrap_dist_coordinator_stats_bytes_received_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (uint64)(C._wrap_dist_coordinator_stats_bytes_received_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_coordinator_stats() (_swig_ret Dist_coordinator_stats) {
 	var swig_r Dist_coordinator_stats
-	swig_r = (Dist_coordinator_stats)(SwigcptrDist_coordinator_stats(C._wrap_new_dist_coordinator_stats_cdist_df3c328f470b7138()))
+	swig_r = (Dist_coordinator_stats)(SwigcptrDist_coordinator_stats(C._wrap_new_dist_coordinator_stats_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_coordinator_stats(arg1 Dist_coordinator_stats) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_coordinator_stats_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_coordinator_stats_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_coordinator_stats interface {
@@ -9022,7 +9022,7 @@ func Dist_coordinator_query(arg1 int64, arg2 Dist_coordinator_stats) (_swig_ret 
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_coordinator_query_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_query_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9047,7 +9047,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_topology_create_cdist_df3c328f470b7138(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_topology_create_cdist_e6d29627cae5d09c(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -9066,7 +9066,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 
 func Dist_topology_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_topology_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_topology_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 int64, arg5 int, arg6 int, arg7 *int64) (_swig_ret error) {
@@ -9078,7 +9078,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_device_assignment_build_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_device_assignment_build_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9097,14 +9097,14 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 
 func Dist_device_assignment_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_device_assignment_destroy_cdist_df3c328f470b7138(C.longlong(_swig_i_0))
+	C._wrap_dist_device_assignment_destroy_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0))
 }
 
 func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_topology_from_host_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_topology_from_host_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9118,28 +9118,28 @@ func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret
 func Dist_topology_mesh_rank(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_tasks(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_devices_per_task(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_missing_devices(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -9148,7 +9148,7 @@ func Dist_topology_task_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_task_at_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_task_at_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9167,7 +9167,7 @@ func Dist_topology_device_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_device_at_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_device_at_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9186,7 +9186,7 @@ func Dist_topology_cpu_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9207,7 +9207,7 @@ func Dist_topology_device_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9234,7 +9234,7 @@ func Dist_topology_host_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []by
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9262,7 +9262,7 @@ func Dist_device_assignment_create(arg1 int64, arg2 []int32, arg3 int, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_create_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.longlong(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_create_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.longlong(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9280,7 +9280,7 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9294,21 +9294,21 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 func Dist_device_assignment_topology(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -9318,7 +9318,7 @@ func Dist_device_assignment_device(arg1 int64, arg2 int, arg3 int, arg4 *int32) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_assignment_device_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_assignment_device_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9337,7 +9337,7 @@ func Dist_device_assignment_device_name(arg1 int64, arg2 int, arg3 int, arg4 str
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._gostring_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._gostring_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -9362,7 +9362,7 @@ func Dist_device_assignment_host_name(arg1 int64, arg2 int, arg3 int, arg4 strin
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._gostring_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._gostring_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.longlong(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -9391,84 +9391,84 @@ func (p SwigcptrDist_partition) SwigIsDist_partition() {
 func (arg1 SwigcptrDist_partition) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_kind_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_kind_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_kind_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_kind_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetNum_logical_devices(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_num_logical_devices_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_num_logical_devices_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetNum_logical_devices() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_num_logical_devices_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_num_logical_devices_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetLogical_device(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_logical_device_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_logical_device_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetLogical_device() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_logical_device_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_logical_device_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetUneven(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_uneven_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_uneven_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetUneven() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_uneven_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_uneven_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetSpmd(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_spmd_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_spmd_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetSpmd() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_spmd_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_spmd_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_partition() (_swig_ret Dist_partition) {
 	var swig_r Dist_partition
-	swig_r = (Dist_partition)(SwigcptrDist_partition(C._wrap_new_dist_partition_cdist_df3c328f470b7138()))
+	swig_r = (Dist_partition)(SwigcptrDist_partition(C._wrap_new_dist_partition_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_partition(arg1 Dist_partition) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_partition_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_partition_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_partition) Set_shape(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_shape_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	C._wrap_dist_partition_set_shape_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9478,7 +9478,7 @@ func (arg1 SwigcptrDist_partition) Set_dimensions(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_dimensions_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	C._wrap_dist_partition_set_dimensions_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9504,7 +9504,7 @@ type Dist_partition interface {
 func Dist_partition_check(arg1 Dist_partition) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
-	swig_r_p := C._wrap_dist_partition_check_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_partition_check_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9527,18 +9527,18 @@ func (p SwigcptrDist_split_options) SwigIsDist_split_options() {
 func (arg1 SwigcptrDist_split_options) SetUneven(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_split_options_uneven_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_split_options_uneven_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func NewDist_split_options() (_swig_ret Dist_split_options) {
 	var swig_r Dist_split_options
-	swig_r = (Dist_split_options)(SwigcptrDist_split_options(C._wrap_new_dist_split_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_split_options)(SwigcptrDist_split_options(C._wrap_new_dist_split_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_split_options(arg1 Dist_split_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_split_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_split_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_split_options interface {
@@ -9553,7 +9553,7 @@ func Dist_assign_to_logical_device(arg1 int64, arg2 int64, arg3 int, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9569,7 +9569,7 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9583,14 +9583,14 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 func Dist_strategy_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_strategy_device_assignment(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -9598,7 +9598,7 @@ func Dist_value_partition(arg1 int64, arg2 Dist_partition) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_partition_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_partition_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9621,30 +9621,30 @@ func (p SwigcptrDist_devices_options) SwigIsDist_devices_options() {
 func (arg1 SwigcptrDist_devices_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_timeout_ns_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_devices_options_timeout_ns_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_cancel_set_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_dist_devices_options_cancel_set_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) Add_result(arg2 Dist_partition) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_devices_options_add_result_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_dist_devices_options_add_result_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func NewDist_devices_options() (_swig_ret Dist_devices_options) {
 	var swig_r Dist_devices_options
-	swig_r = (Dist_devices_options)(SwigcptrDist_devices_options(C._wrap_new_dist_devices_options_cdist_df3c328f470b7138()))
+	swig_r = (Dist_devices_options)(SwigcptrDist_devices_options(C._wrap_new_dist_devices_options_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_devices_options(arg1 Dist_devices_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_devices_options_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_devices_options_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_devices_options interface {
@@ -9663,7 +9663,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_on_devices_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_on_devices_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9677,7 +9677,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 func Dist_device_replica(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_replica_cdist_df3c328f470b7138(C.longlong(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_replica_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0)))
 	return swig_r
 }
 
@@ -9687,7 +9687,7 @@ func Dist_device_axis(arg1 int64, arg2 string, arg3 *int32, arg4 *int32) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_axis_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_axis_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9706,7 +9706,7 @@ func Dist_device_axis_group(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_device_axis_group_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_device_axis_group_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9731,20 +9731,20 @@ func (p SwigcptrDist_halo) SwigIsDist_halo() {
 
 func NewDist_halo() (_swig_ret Dist_halo) {
 	var swig_r Dist_halo
-	swig_r = (Dist_halo)(SwigcptrDist_halo(C._wrap_new_dist_halo_cdist_df3c328f470b7138()))
+	swig_r = (Dist_halo)(SwigcptrDist_halo(C._wrap_new_dist_halo_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDist_halo(arg1 Dist_halo) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_halo_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_halo_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_halo) Set_parts(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_parts_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	C._wrap_dist_halo_set_parts_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9754,7 +9754,7 @@ func (arg1 SwigcptrDist_halo) Set_low(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_low_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	C._wrap_dist_halo_set_low_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9764,7 +9764,7 @@ func (arg1 SwigcptrDist_halo) Set_high(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_high_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	C._wrap_dist_halo_set_high_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9774,7 +9774,7 @@ func (arg1 SwigcptrDist_halo) Set_edges(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_edges_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	C._wrap_dist_halo_set_edges_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9796,7 +9796,7 @@ func Dist_halo_exchange(arg1 int64, arg2 []int64, arg3 Dist_halo, arg4 []int64, 
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_halo_exchange_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_halo_exchange_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._goslice_)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9821,7 +9821,7 @@ func Dist_reshard(arg1 int64, arg2 Dist_partition, arg3 Dist_partition, arg4 []i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reshard_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reshard_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), *(*C._goslice_)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -9845,7 +9845,7 @@ func Dist_reshard_bytes(arg1 Dist_partition, arg2 Dist_partition, arg3 int, arg4
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_reshard_bytes_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_reshard_bytes_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9860,7 +9860,7 @@ func Fail(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_cdist_df3c328f470b7138(C.swig_intgo(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_cdist_e6d29627cae5d09c(C.swig_intgo(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9871,7 +9871,7 @@ func Fail_as_told(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_as_told_cdist_df3c328f470b7138(C.swig_intgo(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_as_told_cdist_e6d29627cae5d09c(C.swig_intgo(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9881,7 +9881,7 @@ func Fail_as_told(arg1 int, arg2 string) (_swig_ret int) {
 func Own_words(arg1 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_own_words_cdist_df3c328f470b7138(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0)))
+	swig_r_p := C._wrap_own_words_cdist_e6d29627cae5d09c(*(*C._gostring_)(unsafe.Pointer(&_swig_i_0)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -9896,7 +9896,7 @@ func Rpc_arguments(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_rpc_arguments_cdist_df3c328f470b7138(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_rpc_arguments_cdist_e6d29627cae5d09c(*(*C._goslice_)(unsafe.Pointer(&_swig_i_0)), C.longlong(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -9922,7 +9922,7 @@ func (p SwigcptrText) SwigIsText() {
 func (arg1 SwigcptrText) Text() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_Text_text_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_Text_text_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9933,7 +9933,7 @@ func (arg1 SwigcptrText) Explain(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9948,7 +9948,7 @@ func (arg1 SwigcptrText) Explain_dataset(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_dataset_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_dataset_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9963,7 +9963,7 @@ func (arg1 SwigcptrText) Explain_topology(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_topology_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_topology_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9978,7 +9978,7 @@ func (arg1 SwigcptrText) Describe_value(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_value_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_value_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9993,7 +9993,7 @@ func (arg1 SwigcptrText) Describe_variable(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_variable_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_variable_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10008,7 +10008,7 @@ func (arg1 SwigcptrText) Write_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_trace_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_trace_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10023,7 +10023,7 @@ func (arg1 SwigcptrText) Write_coordinator_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_coordinator_trace_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_coordinator_trace_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10038,7 +10038,7 @@ func (arg1 SwigcptrText) Write_server_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_server_trace_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_server_trace_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10054,7 +10054,7 @@ func (arg1 SwigcptrText) Write_metrics(arg2 int64, arg3 string) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Text_write_metrics_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_Text_write_metrics_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), *(*C._gostring_)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -10072,7 +10072,7 @@ func (arg1 SwigcptrText) Explain_cluster(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cluster_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cluster_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10087,7 +10087,7 @@ func (arg1 SwigcptrText) Expand_host_list(arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_expand_host_list_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_Text_expand_host_list_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10103,13 +10103,13 @@ func (arg1 SwigcptrText) Expand_host_list(arg2 string) (_swig_ret error) {
 
 func NewText() (_swig_ret Text) {
 	var swig_r Text
-	swig_r = (Text)(SwigcptrText(C._wrap_new_Text_cdist_df3c328f470b7138()))
+	swig_r = (Text)(SwigcptrText(C._wrap_new_Text_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteText(arg1 Text) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Text_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Text_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Text interface {
@@ -10142,7 +10142,7 @@ func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_read_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_read_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10156,7 +10156,7 @@ func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
 func (arg1 SwigcptrStragglers) Size() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_Stragglers_size_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_Stragglers_size_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -10164,7 +10164,7 @@ func (arg1 SwigcptrStragglers) Collective(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_collective_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_collective_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -10172,7 +10172,7 @@ func (arg1 SwigcptrStragglers) Group(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_group_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_group_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -10180,7 +10180,7 @@ func (arg1 SwigcptrStragglers) Replica(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_replica_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_replica_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -10188,7 +10188,7 @@ func (arg1 SwigcptrStragglers) Worker(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_worker_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_worker_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -10196,7 +10196,7 @@ func (arg1 SwigcptrStragglers) Rounds(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -10204,7 +10204,7 @@ func (arg1 SwigcptrStragglers) Times_last(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -10212,7 +10212,7 @@ func (arg1 SwigcptrStragglers) Mean_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -10220,7 +10220,7 @@ func (arg1 SwigcptrStragglers) Max_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
@@ -10228,7 +10228,7 @@ func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_tag_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_tag_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -10237,13 +10237,13 @@ func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
 
 func NewStragglers() (_swig_ret Stragglers) {
 	var swig_r Stragglers
-	swig_r = (Stragglers)(SwigcptrStragglers(C._wrap_new_Stragglers_cdist_df3c328f470b7138()))
+	swig_r = (Stragglers)(SwigcptrStragglers(C._wrap_new_Stragglers_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteStragglers(arg1 Stragglers) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Stragglers_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Stragglers_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Stragglers interface {
@@ -10274,7 +10274,7 @@ func (p SwigcptrNumbers) SwigIsNumbers() {
 func (arg1 SwigcptrNumbers) Size() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_Numbers_size_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_Numbers_size_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -10282,32 +10282,32 @@ func (arg1 SwigcptrNumbers) At(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Numbers_at_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Numbers_at_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1)))
 	return swig_r
 }
 
 func (arg1 SwigcptrNumbers) Topology_mesh_shape(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_mesh_shape_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_Numbers_topology_mesh_shape_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_device_coordinates(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_device_coordinates_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_Numbers_topology_device_coordinates_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_missing_devices(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_missing_devices_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_Numbers_topology_missing_devices_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_core_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_device_assignment_core_assignment_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	C._wrap_Numbers_device_assignment_core_assignment_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, arg4 int) (_swig_ret error) {
@@ -10316,7 +10316,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10333,7 +10333,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_lookup_replicas(arg2 int64, arg3 i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10347,13 +10347,13 @@ func (arg1 SwigcptrNumbers) Device_assignment_lookup_replicas(arg2 int64, arg3 i
 func (arg1 SwigcptrNumbers) Partition_shape(arg2 Dist_partition) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_Numbers_partition_shape_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_Numbers_partition_shape_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Partition_dimensions(arg2 Dist_partition) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_Numbers_partition_dimensions_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_Numbers_partition_dimensions_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Partition_shard(arg2 Dist_partition, arg3 int) (_swig_ret error) {
@@ -10361,7 +10361,7 @@ func (arg1 SwigcptrNumbers) Partition_shard(arg2 Dist_partition, arg3 int) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Numbers_partition_shard_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2))
+	swig_r_p := C._wrap_Numbers_partition_shard_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10378,7 +10378,7 @@ func (arg1 SwigcptrNumbers) Value_shard(arg2 int64, arg3 int, arg4 []int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_value_shard_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_Numbers_value_shard_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10396,7 +10396,7 @@ func (arg1 SwigcptrNumbers) Device_coordinates(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
+	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10409,13 +10409,13 @@ func (arg1 SwigcptrNumbers) Device_coordinates(arg2 int64) (_swig_ret error) {
 
 func NewNumbers() (_swig_ret Numbers) {
 	var swig_r Numbers
-	swig_r = (Numbers)(SwigcptrNumbers(C._wrap_new_Numbers_cdist_df3c328f470b7138()))
+	swig_r = (Numbers)(SwigcptrNumbers(C._wrap_new_Numbers_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteNumbers(arg1 Numbers) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Numbers_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Numbers_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Numbers interface {
@@ -10444,7 +10444,7 @@ func Split_to_logical_devices(arg1 int64, arg2 int64, arg3 []int64, arg4 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_split_to_logical_devices_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_split_to_logical_devices_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)), C.longlong(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -10462,7 +10462,7 @@ func Tensor_at(arg1 int64, arg2 int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_tensor_at_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_tensor_at_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), *(*C._goslice_)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -10472,7 +10472,7 @@ func Set_number_at(arg1 int64, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_set_number_at_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
+	C._wrap_set_number_at_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
 }
 
 type SwigcptrDestinations uintptr
@@ -10489,7 +10489,7 @@ func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Destinations_add_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), *(*C._gostring_)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_Destinations_add_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2), *(*C._gostring_)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -10498,19 +10498,19 @@ func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
 func (arg1 SwigcptrDestinations) Get() (_swig_ret Dist_destination) {
 	var swig_r Dist_destination
 	_swig_i_0 := arg1
-	swig_r = (Dist_destination)(SwigcptrDist_destination(C._wrap_Destinations_get_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))))
+	swig_r = (Dist_destination)(SwigcptrDist_destination(C._wrap_Destinations_get_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))))
 	return swig_r
 }
 
 func NewDestinations() (_swig_ret Destinations) {
 	var swig_r Destinations
-	swig_r = (Destinations)(SwigcptrDestinations(C._wrap_new_Destinations_cdist_df3c328f470b7138()))
+	swig_r = (Destinations)(SwigcptrDestinations(C._wrap_new_Destinations_cdist_e6d29627cae5d09c()))
 	return swig_r
 }
 
 func DeleteDestinations(arg1 Destinations) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Destinations_cdist_df3c328f470b7138(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Destinations_cdist_e6d29627cae5d09c(C.uintptr_t(_swig_i_0))
 }
 
 type Destinations interface {
@@ -10529,7 +10529,7 @@ func Quick_all_reduce(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_all_reduce_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), *(*C._gostring_)(unsafe.Pointer(&_swig_i_5)), C.longlong(_swig_i_6))
+	swig_r_p := C._wrap_quick_all_reduce_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), *(*C._gostring_)(unsafe.Pointer(&_swig_i_5)), C.longlong(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10555,7 +10555,7 @@ func Quick_broadcast(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_broadcast_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), *(*C._gostring_)(unsafe.Pointer(&_swig_i_5)), C.longlong(_swig_i_6))
+	swig_r_p := C._wrap_quick_broadcast_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C._goslice_)(unsafe.Pointer(&_swig_i_3)), C.longlong(_swig_i_4), *(*C._gostring_)(unsafe.Pointer(&_swig_i_5)), C.longlong(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10577,7 +10577,7 @@ func Run_until(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_run_until_cdist_df3c328f470b7138(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
+	swig_r_p := C._wrap_run_until_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), C.longlong(_swig_i_1), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10593,7 +10593,7 @@ func Quick_barrier(arg1 int64, arg2 string, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_quick_barrier_cdist_df3c328f470b7138(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
+	swig_r_p := C._wrap_quick_barrier_cdist_e6d29627cae5d09c(C.longlong(_swig_i_0), *(*C._gostring_)(unsafe.Pointer(&_swig_i_1)), C.longlong(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2

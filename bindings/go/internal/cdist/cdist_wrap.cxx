@@ -540,6 +540,81 @@ DIST_PREEMPTION_SAVED | dist.PreemptionSaved | PreemptionState.SAVED | Preemptio
 DIST_PREEMPTION_OVER | dist.PreemptionOver | PreemptionState.OVER | PreemptionState.OVER
 )";
 
+static const char dist_swig_options[] = R"(
+accumulate
+address dist_rpc_server_create dist_rpc_client_create
+aggregation dist_reduce_op_from_aggregation
+allocator dist_cancel_create dist_completions_create dist_budget_create dist_versions_create
+axes dist_reduce
+axis dist_gather dist_partitions_fixed_shards dist_partitions_min_size dist_partitions_max_size dist_cross_device_gather
+buckets
+budget dist_budget_destroy
+bytes
+callbacks
+cancel dist_cancel_signal dist_cancel_signalled dist_cancel_destroy dist_coordinator_join dist_preemption_save_if_preempted dist_server_join
+clock
+communication
+completions dist_completions_next dist_completions_descriptor dist_completions_destroy
+continuous
+contributions
+copy dist_variable_copy_name dist_variable_device
+cpu
+cpus
+devices
+domain dist_enum_name dist_enum_from_name
+done
+environment
+executor dist_executor_init
+fn dist_run dist_run_values dist_replica_parallel_for dist_merge_call dist_submit dist_values_from_function dist_update dist_update_non_slot dist_replica_update dist_dataset_create_from_callback dist_dataset_create_from_function dist_dataset_create_from_files dist_dataset_reduce dist_strategy_explain dist_strategy_write_trace dist_strategy_write_metrics dist_dataset_explain dist_value_describe dist_variable_describe dist_topology_explain dist_run_on_devices dist_slurm_expand_host_list dist_cluster_explain dist_rpc_server_register dist_coordinator_write_trace dist_preemption_run dist_server_register dist_server_register_update dist_server_write_trace
+functions dist_strategy_functions_init dist_cluster_resolver_functions_init dist_cluster_resolver_create_host dist_cross_device_functions_init dist_link_register
+group dist_group_destroy dist_group_size dist_group_rank
+host
+index dist_strategy_parameter_device dist_value_item dist_value_key dist_checkpoint_name dist_checkpoint_metadata_key dist_cluster_spec_job dist_coordinator_variable_name dist_server_create
+initiates
+interleave
+jobs dist_cluster_spec_create
+kind dist_scan dist_value_create_composite dist_metric_create
+length
+link
+log
+mesh
+momentum
+name dist_has_feature dist_enum_from_name dist_canonical_device dist_replica_variable dist_strategy_write_metrics dist_metric_create dist_checkpoint_spec dist_checkpoint_read dist_checkpoint_map dist_device_axis dist_device_axis_group dist_coordinator_create_variable dist_coordinator_variable_spec dist_coordinator_variable_part dist_coordinator_read_rows dist_coordinator_assign dist_coordinator_scatter dist_coordinator_create_per_worker dist_server_register dist_server_register_update dist_closure_read_rows dist_closure_assign dist_closure_scatter dist_closure_per_worker
+names dist_dataset_create_from_files dist_coordinator_read dist_coordinator_update dist_closure_read dist_closure_update
+network dist_network_destroy
+numerics
+parallel
+partitioner
+partitions
+path dist_checkpoint_save dist_checkpoint_load dist_checkpoint_open dist_coordinator_save dist_coordinator_restore
+placement
+planned
+port
+position dist_iterator_create_at
+prefetch
+priority
+rank
+reform
+results
+seed
+service
+sharded
+shuffle
+size
+splits
+states
+synchronization
+tag
+threads dist_budget_create
+transport
+uneven
+ungrouped
+variables dist_checkpoint_save dist_checkpoint_load
+verify
+weights dist_metric_update
+worker dist_batch_sizes_for_worker
+)";
+
 
 #define DIST_SWIG_COLUMN 1
 
@@ -957,9 +1032,6 @@ dist_quick_broadcast | - | - | Replica.broadcast
 dist_rpc_arguments | - | - | RpcClient.begin
 dist_run_until | - | - | Strategy.run
 accumulate_element_bytes | AccumulateElementBytes | elementBytes | accumulate_element_bytes
-axis | Axis | axis | axis
-communication | Communication | communication | communication
-contributions | Contributions | contributions | contributions
 copy_of_replica | SharedCopy | copyOfReplica | copy_of_replica
 core_assignment | coreAssignment | coreAssignment | core_assignment
 cpus | CPUs | cpus | cpus
@@ -977,7 +1049,6 @@ metadata_keys | Metadata | metadata | metadata_keys
 metadata_texts | Metadata | metadataTexts | metadata_texts
 min_shard_bytes | minShardBytes | minShardBytes | min_shard_bytes
 name_space | Namespace | namespace | name_space
-names | Names | names | names
 num_axes | len(Axes) | axes | len(axes)
 num_batch_sizes | len(BatchSizes) | the number of sizes | len(batch_sizes)
 num_buckets | len(Buckets) | buckets | len(buckets)
@@ -1003,9 +1074,7 @@ reduce_user_data | ReduceWith | reduceUserData | reduce_user_data
 replica_id | replicaID | replicaId | replica_id
 replica_ids | replicaIDs | replicaIds | replica_ids
 request_id | RequestID | requestId | request_id
-results | Results | results | results
 rpc_layer | RPCLayer | rpcLayer | rpc_layer
-splits | Splits | splits | splits
 stack_size_bytes | StackSizeBytes | stackSizeBytes | stack_size_bytes
 stuck_ns | Stuck | stuck | stuck
 task_id | TaskID | taskId | task_id
@@ -1082,8 +1151,18 @@ static std::string path_name(std::string name) {
   return owner.empty() || owner == "-" || DIST_SWIG_COLUMN == 3 ? last : owner + "." + last;
 }
 
+/* Whether a name of one word is an option rather than an argument of the function. */
+static bool is_option(const std::string &name, const std::string &function) {
+  const std::string options = dist_swig_options, row = "\n" + name.substr(0, name.find('['));
+  size_t at = options.find(row + "\n");
+  if (at != std::string::npos) return true;
+  at = options.find(row + " ");
+  if (at == std::string::npos) return false;
+  return (options.substr(at, options.find('\n', at + 1) - at) + " ").find(" " + function + " ") == std::string::npos;
+}
+
 /* A name of C in this language. */
-static std::string own_name(const std::string &name) {
+static std::string own_name(const std::string &name, const std::string &function) {
   if (name.size() > 2 && name.compare(name.size() - 2, 2, "()") == 0) {
     const std::string found = function_name(name.substr(0, name.size() - 2));
     return DIST_SWIG_COLUMN == 1 ? found : found + "()";
@@ -1091,11 +1170,11 @@ static std::string own_name(const std::string &name) {
   const std::string found = in_tables(name);
   if (!found.empty() || name.compare(0, 5, "DIST_") == 0) return found.empty() ? name : found;
   if (name.find_first_of("-.") != std::string::npos) return path_name(name);
-  return name.compare(0, 5, "dist_") == 0 ? type_name(name) : field_name(name, false);
+  return name.compare(0, 5, "dist_") == 0 ? type_name(name) : field_name(name, is_option(name, function));
 }
 
-/* A marked text in this language's words. */
-static std::string own_words(const char *marked) {
+/* A marked text of a function's in this language's words. */
+static std::string own_words(const char *marked, const std::string &function) {
   std::string text, name;
   bool in_name = false;
   for (; *marked != '\0'; ++marked) {
@@ -1103,7 +1182,7 @@ static std::string own_words(const char *marked) {
       (in_name ? name : text) += *marked;
       continue;
     }
-    if (in_name) text += own_name(name);
+    if (in_name) text += own_name(name, function);
     name.clear();
     in_name = *marked == '\x0E';
   }
@@ -1114,12 +1193,12 @@ static std::string own_words(const char *marked) {
 struct Error {
   Error() {
     if (dist_last_error_marked(&info) != DIST_OK) return;
-    message = own_words(info.message);
-    expected = own_words(info.expected);
-    received = own_words(info.received);
-    hint = own_words(info.hint);
+    message = own_words(info.message, info.function);
+    expected = own_words(info.expected, info.function);
+    received = own_words(info.received, info.function);
+    hint = own_words(info.hint, info.function);
     function = *info.function == '\0' ? std::string() : function_name(info.function);
-    parameter = *info.parameter == '\0' ? std::string() : own_name(info.parameter);
+    parameter = *info.parameter == '\0' ? std::string() : own_name(info.parameter, info.function);
   }
   dist_error_info info = DIST_ERROR_INFO_INIT;
   std::string message, expected, received, hint, function, parameter;
@@ -2312,7 +2391,7 @@ static int32_t fail_as_told(int32_t status, const char *text) {
 /** The text with marks (dist_last_error_marked()) in this language's words. It is valid until the thread's next call. */
 static const char *own_words(const char *marked) {
   thread_local std::string text;
-  text = dist_swig::own_words(marked);
+  text = dist_swig::own_words(marked, "");
   return text.c_str();
 }
 
@@ -2542,14 +2621,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_df3c328f470b7138(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_e6d29627cae5d09c(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_df3c328f470b7138(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_e6d29627cae5d09c(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_df3c328f470b7138(int, long long token, long long replica, intgo id, intgo num_replicas);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_e6d29627cae5d09c(int, long long token, long long replica, intgo id, intgo num_replicas);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica,int32_t id,int32_t num_replicas) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2562,12 +2641,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica,int32_t id
   swig_replica = (int64_t)replica; 
   swig_id = (int32_t)id; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_df3c328f470b7138(go_val, swig_token, swig_replica, swig_id, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_e6d29627cae5d09c(go_val, swig_token, swig_replica, swig_id, swig_num_replicas);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_df3c328f470b7138(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_e6d29627cae5d09c(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -2580,12 +2659,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_df3c328f470b7138(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_e6d29627cae5d09c(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_df3c328f470b7138(int, long long token, long long strategy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_e6d29627cae5d09c(int, long long token, long long strategy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -2598,12 +2677,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_df3c328f470b7138(go_val, swig_token, swig_strategy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_e6d29627cae5d09c(go_val, swig_token, swig_strategy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_cdist_df3c328f470b7138(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_cdist_e6d29627cae5d09c(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -2622,12 +2701,12 @@ int64_t SwigDirector_Callbacks::update(int64_t token,int32_t replica,char const 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_df3c328f470b7138(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_cdist_e6d29627cae5d09c(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_df3c328f470b7138(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_e6d29627cae5d09c(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -2636,12 +2715,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_df3c328f470b7138(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_e6d29627cae5d09c(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_df3c328f470b7138(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_e6d29627cae5d09c(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -2656,12 +2735,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_df3c328f470b7138(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_e6d29627cae5d09c(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_df3c328f470b7138(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_e6d29627cae5d09c(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -2674,12 +2753,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_df3c328f470b7138(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_e6d29627cae5d09c(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_df3c328f470b7138(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_e6d29627cae5d09c(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -2690,12 +2769,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_df3c328f470b7138(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_e6d29627cae5d09c(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_df3c328f470b7138(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_e6d29627cae5d09c(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -2706,24 +2785,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_df3c328f470b7138(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_e6d29627cae5d09c(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_df3c328f470b7138(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_e6d29627cae5d09c(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_df3c328f470b7138(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_e6d29627cae5d09c(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_df3c328f470b7138(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_e6d29627cae5d09c(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
 int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t cancel,int64_t timeout_ns,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -2740,12 +2819,12 @@ int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t ca
   swig_cancel = (int64_t)cancel; 
   swig_timeout_ns = (int64_t)timeout_ns; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_method_cdist_df3c328f470b7138(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
+  result = Swig_DirectorCallbacks_callback_method_cdist_e6d29627cae5d09c(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_df3c328f470b7138(int, long long token, long long closure, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_e6d29627cae5d09c(int, long long token, long long closure, long long args);
 int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -2756,12 +2835,12 @@ int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t ar
   swig_token = (int64_t)token; 
   swig_closure = (int64_t)closure; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_closure_cdist_df3c328f470b7138(go_val, swig_token, swig_closure, swig_args);
+  result = Swig_DirectorCallbacks_callback_closure_cdist_e6d29627cae5d09c(go_val, swig_token, swig_closure, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_df3c328f470b7138(int, long long token, long long replica);
+extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_e6d29627cae5d09c(int, long long token, long long replica);
 int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -2770,22 +2849,22 @@ int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_create_state_cdist_df3c328f470b7138(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_create_state_cdist_e6d29627cae5d09c(go_val, swig_token, swig_replica);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_df3c328f470b7138(int, long long token, long long state);
+extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_e6d29627cae5d09c(int, long long token, long long state);
 void SwigDirector_Callbacks::destroy_state(int64_t token,int64_t state) {
   long long swig_token;
   long long swig_state;
   
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
-  Swig_DirectorCallbacks_callback_destroy_state_cdist_df3c328f470b7138(go_val, swig_token, swig_state);
+  Swig_DirectorCallbacks_callback_destroy_state_cdist_e6d29627cae5d09c(go_val, swig_token, swig_state);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_df3c328f470b7138(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_e6d29627cae5d09c(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2794,12 +2873,12 @@ int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_warm_up_cdist_df3c328f470b7138(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_warm_up_cdist_e6d29627cae5d09c(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_df3c328f470b7138(int, long long token, long long replica, long long batch);
+extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_e6d29627cae5d09c(int, long long token, long long replica, long long batch);
 int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2810,12 +2889,12 @@ int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_step_cdist_df3c328f470b7138(go_val, swig_token, swig_replica, swig_batch);
+  result = Swig_DirectorCallbacks_callback_step_cdist_e6d29627cae5d09c(go_val, swig_token, swig_replica, swig_batch);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_df3c328f470b7138(int, long long token, long long variables, long long n, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_e6d29627cae5d09c(int, long long token, long long variables, long long n, long long args);
 int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables,int64_t n,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2828,12 +2907,12 @@ int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables
   swig_variables = (int64_t)variables; 
   swig_n = (int64_t)n; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_variables_cdist_df3c328f470b7138(go_val, swig_token, swig_variables, swig_n, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_variables_cdist_e6d29627cae5d09c(go_val, swig_token, swig_variables, swig_n, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_df3c328f470b7138(int, long long token, long long spec, long long partitions);
+extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_e6d29627cae5d09c(int, long long token, long long spec, long long partitions);
 int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t partitions) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2844,12 +2923,12 @@ int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t par
   swig_token = (int64_t)token; 
   swig_spec = (int64_t)spec; 
   swig_partitions = (int64_t)partitions; 
-  result = Swig_DirectorCallbacks_callback_partition_cdist_df3c328f470b7138(go_val, swig_token, swig_spec, swig_partitions);
+  result = Swig_DirectorCallbacks_callback_partition_cdist_e6d29627cae5d09c(go_val, swig_token, swig_spec, swig_partitions);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_df3c328f470b7138(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_e6d29627cae5d09c(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -2858,10 +2937,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_df3c328f470b7138(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_e6d29627cae5d09c(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_df3c328f470b7138(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_e6d29627cae5d09c(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -2874,10 +2953,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_df3c328f470b7138(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_e6d29627cae5d09c(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_df3c328f470b7138(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_e6d29627cae5d09c(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -2898,10 +2977,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_df3c328f470b7138(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_e6d29627cae5d09c(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_df3c328f470b7138(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_e6d29627cae5d09c(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2916,12 +2995,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_df3c328f470b7138(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_e6d29627cae5d09c(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_df3c328f470b7138(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_e6d29627cae5d09c(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2934,12 +3013,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_df3c328f470b7138(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_e6d29627cae5d09c(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_df3c328f470b7138(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_e6d29627cae5d09c(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2954,12 +3033,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_df3c328f470b7138(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_e6d29627cae5d09c(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_df3c328f470b7138(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_e6d29627cae5d09c(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -2970,10 +3049,10 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_df3c328f470b7138(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_e6d29627cae5d09c(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_execute_cdist_df3c328f470b7138(int, long long token, long long task, long long task_data);
+extern "C" intgo Swig_DirectorCallbacks_callback_execute_cdist_e6d29627cae5d09c(int, long long token, long long task, long long task_data);
 int32_t SwigDirector_Callbacks::execute(int64_t token,int64_t task,int64_t task_data) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2984,17 +3063,17 @@ int32_t SwigDirector_Callbacks::execute(int64_t token,int64_t task,int64_t task_
   swig_token = (int64_t)token; 
   swig_task = (int64_t)task; 
   swig_task_data = (int64_t)task_data; 
-  result = Swig_DirectorCallbacks_callback_execute_cdist_df3c328f470b7138(go_val, swig_token, swig_task, swig_task_data);
+  result = Swig_DirectorCallbacks_callback_execute_cdist_e6d29627cae5d09c(go_val, swig_token, swig_task, swig_task_data);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_df3c328f470b7138(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_e6d29627cae5d09c(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_df3c328f470b7138(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_e6d29627cae5d09c(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -3002,14 +3081,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_df3c328f470b7138(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_e6d29627cae5d09c(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_df3c328f470b7138(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_e6d29627cae5d09c(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_df3c328f470b7138(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_e6d29627cae5d09c(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -3030,7 +3109,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_df3c328f470b7138(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_e6d29627cae5d09c(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -3039,7 +3118,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_df3c328f470b7138(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_e6d29627cae5d09c(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -3049,7 +3128,7 @@ void _wrap_Swig_free_cdist_df3c328f470b7138(void *_swig_go_0) {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_df3c328f470b7138() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_e6d29627cae5d09c() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -3061,7 +3140,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_df3c328f470b7138() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_df3c328f470b7138() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_e6d29627cae5d09c() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -3073,7 +3152,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_df3c328f470b7138() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_df3c328f470b7138() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_e6d29627cae5d09c() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -3085,7 +3164,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_df3c328f470b7138() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_df3c328f470b7138() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_e6d29627cae5d09c() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -3097,7 +3176,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_df3c328f470b7138() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_df3c328f470b7138() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_e6d29627cae5d09c() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -3109,7 +3188,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_df3c328f470b7138() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_df3c328f470b7138() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_e6d29627cae5d09c() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -3121,7 +3200,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_df3c328f470b7138() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_df3c328f470b7138() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_e6d29627cae5d09c() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -3133,7 +3212,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_df3c328f470b7138() {
 }
 
 
-_gostring_ _wrap_told_cdist_df3c328f470b7138(intgo _swig_go_0) {
+_gostring_ _wrap_told_cdist_e6d29627cae5d09c(intgo _swig_go_0) {
   int32_t arg1 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -3146,7 +3225,7 @@ _gostring_ _wrap_told_cdist_df3c328f470b7138(intgo _swig_go_0) {
 }
 
 
-long long _wrap_memory_counter_cdist_df3c328f470b7138() {
+long long _wrap_memory_counter_cdist_e6d29627cae5d09c() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3157,7 +3236,7 @@ long long _wrap_memory_counter_cdist_df3c328f470b7138() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_df3c328f470b7138(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_e6d29627cae5d09c(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3170,7 +3249,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_df3c328f470b7138(intg
 }
 
 
-void _wrap_set_callbacks_cdist_df3c328f470b7138(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_e6d29627cae5d09c(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3180,7 +3259,7 @@ void _wrap_set_callbacks_cdist_df3c328f470b7138(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_run_task_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
+void _wrap_run_task_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1) {
   int64_t arg1 ;
   int64_t arg2 ;
   
@@ -3192,7 +3271,7 @@ void _wrap_run_task_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig
 }
 
 
-_gostring_ _wrap_submit_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
+_gostring_ _wrap_submit_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -3222,7 +3301,7 @@ _gostring_ _wrap_submit_cdist_df3c328f470b7138(long long _swig_go_0, long long _
 }
 
 
-_gostring_ _wrap_batcher_submit_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
+_gostring_ _wrap_batcher_submit_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3251,7 +3330,7 @@ _gostring_ _wrap_batcher_submit_cdist_df3c328f470b7138(long long _swig_go_0, lon
 }
 
 
-void _wrap_ClusterJobs_add_cdist_df3c328f470b7138(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_ClusterJobs_add_cdist_e6d29627cae5d09c(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -3281,7 +3360,7 @@ void _wrap_ClusterJobs_add_cdist_df3c328f470b7138(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_df3c328f470b7138(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_e6d29627cae5d09c(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -3294,7 +3373,7 @@ long long _wrap_ClusterJobs_size_cdist_df3c328f470b7138(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_df3c328f470b7138(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_e6d29627cae5d09c(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -3307,7 +3386,7 @@ long long _wrap_ClusterJobs_get_cdist_df3c328f470b7138(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_df3c328f470b7138() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_e6d29627cae5d09c() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -3318,7 +3397,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_df3c328f470b7138(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_e6d29627cae5d09c(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -3328,7 +3407,7 @@ void _wrap_delete_ClusterJobs_cdist_df3c328f470b7138(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_df3c328f470b7138(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_e6d29627cae5d09c(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3341,7 +3420,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_df3c328f470b7138(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_df3c328f470b7138(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_e6d29627cae5d09c(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3358,7 +3437,7 @@ void _wrap_ResolverAnswer_set_text_cdist_df3c328f470b7138(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_df3c328f470b7138(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_e6d29627cae5d09c(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -3370,7 +3449,7 @@ void _wrap_ResolverAnswer_set_number_cdist_df3c328f470b7138(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_df3c328f470b7138(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_e6d29627cae5d09c(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -3382,7 +3461,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_df3c328f470b7138(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_df3c328f470b7138() {
+intgo _wrap_RESOLVER_SPEC_cdist_e6d29627cae5d09c() {
   int result;
   intgo _swig_go_result;
   
@@ -3394,7 +3473,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_df3c328f470b7138() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_df3c328f470b7138() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_e6d29627cae5d09c() {
   int result;
   intgo _swig_go_result;
   
@@ -3406,7 +3485,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_df3c328f470b7138() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_df3c328f470b7138() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_e6d29627cae5d09c() {
   int result;
   intgo _swig_go_result;
   
@@ -3418,7 +3497,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_df3c328f470b7138() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_df3c328f470b7138() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_e6d29627cae5d09c() {
   int result;
   intgo _swig_go_result;
   
@@ -3430,7 +3509,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_df3c328f470b7138() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_df3c328f470b7138() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_e6d29627cae5d09c() {
   int result;
   intgo _swig_go_result;
   
@@ -3442,7 +3521,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_df3c328f470b7138() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_df3c328f470b7138() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_e6d29627cae5d09c() {
   int result;
   intgo _swig_go_result;
   
@@ -3454,7 +3533,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_df3c328f470b7138() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_df3c328f470b7138() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_e6d29627cae5d09c() {
   int result;
   intgo _swig_go_result;
   
@@ -3466,7 +3545,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_df3c328f470b7138() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_df3c328f470b7138(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_e6d29627cae5d09c(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -3479,7 +3558,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_df3c328f470b7138(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_e6d29627cae5d09c(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -3489,7 +3568,7 @@ void _wrap_set_resolver_callbacks_cdist_df3c328f470b7138(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -3508,7 +3587,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_df3c328f470b7138(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_df3c328f470b7138(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_e6d29627cae5d09c(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -3529,7 +3608,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_df3c328f470b7138(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_df3c328f470b7138(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_e6d29627cae5d09c(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -3554,7 +3633,7 @@ _gostring_ _wrap_partitions_min_size_cdist_df3c328f470b7138(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_df3c328f470b7138(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_e6d29627cae5d09c(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -3579,7 +3658,7 @@ _gostring_ _wrap_partitions_max_size_cdist_df3c328f470b7138(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_df3c328f470b7138(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_e6d29627cae5d09c(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -3601,7 +3680,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_df3c328f470b7138(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -3620,7 +3699,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_df3c328f470b7138(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_df3c328f470b7138(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_e6d29627cae5d09c(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -3639,7 +3718,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_df3c328f470b7138(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -3649,7 +3728,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -3662,7 +3741,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_df3c328f470b7138(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -3677,7 +3756,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -3699,7 +3778,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_df3c328f470b7138(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -3725,7 +3804,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_df3c328f470b7138(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -3756,7 +3835,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_df3c328f470b7138(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -3771,7 +3850,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3784,7 +3863,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_df3c328f470b7138(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -3806,7 +3885,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -3830,7 +3909,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -3857,7 +3936,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_df3c328f470b7138(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -3875,7 +3954,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_df3c328f470b7138(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -3897,7 +3976,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_df3c328f470b7138(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -3921,7 +4000,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_df3c328f470b7138(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -3945,7 +4024,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_df3c328f470b7138(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -3969,7 +4048,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_df3c328f470b7138(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -3993,7 +4072,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_df3c328f470b7138(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_e6d29627cae5d09c(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -4005,7 +4084,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_df3c328f470b7138(
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_e6d29627cae5d09c(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -4017,7 +4096,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_df3c328f470b7138(dist
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_e6d29627cae5d09c(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -4029,7 +4108,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_df3c328f470b
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_e6d29627cae5d09c(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4048,7 +4127,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_df3c328f470b7138(
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_e6d29627cae5d09c(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4067,7 +4146,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_df3c328f470b7
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_e6d29627cae5d09c(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4086,7 +4165,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_df3c328f470b7138(di
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_df3c328f470b7138() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_e6d29627cae5d09c() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -4097,7 +4176,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_df3
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_e6d29627cae5d09c(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -4107,7 +4186,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_df3c328f470b7138(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_e6d29627cae5d09c(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4124,7 +4203,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_df3c328f470b7138(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_e6d29627cae5d09c(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4141,7 +4220,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_df3c328f470b7138(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_df3c328f470b7138(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_e6d29627cae5d09c(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -4158,7 +4237,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_df3c328f470b7138(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_df3c328f470b7138(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_e6d29627cae5d09c(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -4173,7 +4252,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_df3c328f470b7138(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_e6d29627cae5d09c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -4185,7 +4264,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_df3c328f470b7138(dist_slurm_opt
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_e6d29627cae5d09c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -4197,7 +4276,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_df3c328f470b7138(dist_slurm_options
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_e6d29627cae5d09c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -4209,7 +4288,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_df3c328f470b7138(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_e6d29627cae5d09c(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4228,7 +4307,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_df3c328f470b7138(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_e6d29627cae5d09c(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4247,7 +4326,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_df3c328f470b7138(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_e6d29627cae5d09c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -4259,7 +4338,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_df3c328f470b7138(dist
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_e6d29627cae5d09c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -4271,7 +4350,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_df3c328f470b7138(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_e6d29627cae5d09c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -4283,7 +4362,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_df3c328f470b7138(dist_slur
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_e6d29627cae5d09c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -4295,7 +4374,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_df3c328f470b7138(dist_slur
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_df3c328f470b7138() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_e6d29627cae5d09c() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -4306,7 +4385,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_e6d29627cae5d09c(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -4316,7 +4395,7 @@ void _wrap_delete_dist_slurm_options_cdist_df3c328f470b7138(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_e6d29627cae5d09c(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -4328,7 +4407,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_df3c328f470b7138(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_df3c328f470b7138(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_e6d29627cae5d09c(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -4345,7 +4424,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_df3c328f470b7138(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_df3c328f470b7138(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_e6d29627cae5d09c(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -4369,7 +4448,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_df3c328f470b7138(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_e6d29627cae5d09c(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -4381,7 +4460,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_df3c328f470b7138(dist_kub
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_e6d29627cae5d09c(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -4393,7 +4472,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_df3c328f470b7138(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_e6d29627cae5d09c(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -4405,7 +4484,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_df3c328f470b7138(dist_k
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_e6d29627cae5d09c(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -4417,7 +4496,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_df3c328f470b7138(dist_k
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_e6d29627cae5d09c(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -4429,7 +4508,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_df3c328f470b7138(dist_kubernet
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_e6d29627cae5d09c(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4448,7 +4527,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_df3c328f470b7138(dist_kub
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_e6d29627cae5d09c(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4467,7 +4546,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_df3c328f470b7138(dist_kuber
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_e6d29627cae5d09c(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4486,7 +4565,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_df3c328f470b7138(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_e6d29627cae5d09c(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4505,7 +4584,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_df3c328f470b7138(dist_kubern
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_df3c328f470b7138() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_e6d29627cae5d09c() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -4516,7 +4595,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_df3c328f470b713
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_e6d29627cae5d09c(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -4526,7 +4605,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_df3c328f470b7138(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_df3c328f470b7138(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_e6d29627cae5d09c(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -4543,7 +4622,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_df3c328f470b7138(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_df3c328f470b7138(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_e6d29627cae5d09c(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -4562,7 +4641,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_df3c328f470b7138(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -4572,7 +4651,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_df3c328f470b7138(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_e6d29627cae5d09c(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -4587,7 +4666,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_df3c328f470b7138(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -4607,7 +4686,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_df3c328f470b7138(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_df3c328f470b7138(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_e6d29627cae5d09c(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -4622,7 +4701,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_df3c328f470b7138(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -4642,7 +4721,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_df3c328f470b7138(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -4662,7 +4741,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_df3c328f470b7138(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4696,7 +4775,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_df3c328f470b7138(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4720,7 +4799,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_df3c328f470b7138(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -4738,7 +4817,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_df3c328f470b7138(long long 
 }
 
 
-void _wrap_dist_rendezvous_options_has_rank_set_cdist_df3c328f470b7138(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rendezvous_options_has_rank_set_cdist_e6d29627cae5d09c(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
   
@@ -4750,7 +4829,7 @@ void _wrap_dist_rendezvous_options_has_rank_set_cdist_df3c328f470b7138(dist_rend
 }
 
 
-void _wrap_dist_rendezvous_options_rank_set_cdist_df3c328f470b7138(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rendezvous_options_rank_set_cdist_e6d29627cae5d09c(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
   
@@ -4762,7 +4841,7 @@ void _wrap_dist_rendezvous_options_rank_set_cdist_df3c328f470b7138(dist_rendezvo
 }
 
 
-void _wrap_dist_rendezvous_options_size_set_cdist_df3c328f470b7138(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rendezvous_options_size_set_cdist_e6d29627cae5d09c(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
   
@@ -4774,7 +4853,7 @@ void _wrap_dist_rendezvous_options_size_set_cdist_df3c328f470b7138(dist_rendezvo
 }
 
 
-void _wrap_dist_rendezvous_options_address_set_cdist_df3c328f470b7138(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_rendezvous_options_address_set_cdist_e6d29627cae5d09c(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4793,7 +4872,7 @@ void _wrap_dist_rendezvous_options_address_set_cdist_df3c328f470b7138(dist_rende
 }
 
 
-void _wrap_dist_rendezvous_options_job_name_set_cdist_df3c328f470b7138(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_rendezvous_options_job_name_set_cdist_e6d29627cae5d09c(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4812,7 +4891,7 @@ void _wrap_dist_rendezvous_options_job_name_set_cdist_df3c328f470b7138(dist_rend
 }
 
 
-void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_df3c328f470b7138(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_e6d29627cae5d09c(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int64_t arg2 ;
   
@@ -4824,7 +4903,7 @@ void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_df3c328f470b7138(dist_re
 }
 
 
-void _wrap_dist_rendezvous_options_cancel_set_cdist_df3c328f470b7138(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rendezvous_options_cancel_set_cdist_e6d29627cae5d09c(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -4836,7 +4915,7 @@ void _wrap_dist_rendezvous_options_cancel_set_cdist_df3c328f470b7138(dist_rendez
 }
 
 
-dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_df3c328f470b7138() {
+dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_e6d29627cae5d09c() {
   dist_rendezvous_options *result = 0 ;
   dist_rendezvous_options *_swig_go_result;
   
@@ -4847,7 +4926,7 @@ dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_df3c328f470b713
 }
 
 
-void _wrap_delete_dist_rendezvous_options_cdist_df3c328f470b7138(dist_rendezvous_options *_swig_go_0) {
+void _wrap_delete_dist_rendezvous_options_cdist_e6d29627cae5d09c(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   
   arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
@@ -4857,7 +4936,7 @@ void _wrap_delete_dist_rendezvous_options_cdist_df3c328f470b7138(dist_rendezvous
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_df3c328f470b7138(dist_rendezvous_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_e6d29627cae5d09c(dist_rendezvous_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -4874,7 +4953,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_df3c328f470b7138(
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4895,7 +4974,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4916,7 +4995,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_df3c328f470b7138(long long _swig_
 }
 
 
-intgo _wrap_dist_version_cdist_df3c328f470b7138() {
+intgo _wrap_dist_version_cdist_e6d29627cae5d09c() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -4927,7 +5006,7 @@ intgo _wrap_dist_version_cdist_df3c328f470b7138() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_df3c328f470b7138(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_e6d29627cae5d09c(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -4945,7 +5024,7 @@ intgo _wrap_dist_has_feature_cdist_df3c328f470b7138(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_df3c328f470b7138(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_e6d29627cae5d09c(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4958,7 +5037,7 @@ _gostring_ _wrap_dist_status_name_cdist_df3c328f470b7138(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_df3c328f470b7138(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_e6d29627cae5d09c(intgo _swig_go_0, intgo _swig_go_1) {
   dist_enum_domain arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -4973,7 +5052,7 @@ _gostring_ _wrap_dist_enum_name_cdist_df3c328f470b7138(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_df3c328f470b7138(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_e6d29627cae5d09c(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_enum_domain arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4995,7 +5074,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_df3c328f470b7138(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy_kind arg2 ;
   
@@ -5007,7 +5086,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_df3c328f470b7138(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -5019,7 +5098,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_df3c328f470b7138(dist_st
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_threads arg2 ;
   
@@ -5031,7 +5110,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_df3c328f470b7138(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_numerics_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_numerics arg2 ;
   
@@ -5043,7 +5122,7 @@ void _wrap_dist_strategy_options_numerics_set_cdist_df3c328f470b7138(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -5055,7 +5134,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_df3c328f470b7138(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   size_t arg2 ;
   
@@ -5067,7 +5146,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_df3c328f470b7138(dist_str
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5086,7 +5165,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_df3c328f470b7138(dis
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -5098,7 +5177,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_df3c328f470b7138(dist_s
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -5110,7 +5189,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_df3c328f470b7138(dist_st
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -5120,7 +5199,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_df3c328f470b7138(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_df3c328f470b7138() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_e6d29627cae5d09c() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -5131,7 +5210,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_df3c328f470b7138() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -5141,7 +5220,7 @@ void _wrap_delete_dist_strategy_options_cdist_df3c328f470b7138(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5164,7 +5243,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_df3c328f470b7138(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_executor_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_strategy_options_set_executor_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -5178,7 +5257,7 @@ void _wrap_dist_strategy_options_set_executor_cdist_df3c328f470b7138(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -5198,7 +5277,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_df3c328f470b7138(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_placement arg2 ;
   
@@ -5210,7 +5289,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_df3c328f470b7138(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -5222,7 +5301,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_df3c328f470b7138(dis
 }
 
 
-void _wrap_dist_strategy_options_budget_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_budget_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_budget *arg2 = (dist_budget *) 0 ;
   
@@ -5234,7 +5313,7 @@ void _wrap_dist_strategy_options_budget_set_cdist_df3c328f470b7138(dist_strategy
 }
 
 
-void _wrap_dist_strategy_options_move_host_threads_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_move_host_threads_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -5246,7 +5325,7 @@ void _wrap_dist_strategy_options_move_host_threads_set_cdist_df3c328f470b7138(di
 }
 
 
-void _wrap_dist_strategy_options_helper_threads_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_helper_threads_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -5258,7 +5337,7 @@ void _wrap_dist_strategy_options_helper_threads_set_cdist_df3c328f470b7138(dist_
 }
 
 
-void _wrap_dist_strategy_options_recorded_events_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_recorded_events_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -5270,7 +5349,7 @@ void _wrap_dist_strategy_options_recorded_events_set_cdist_df3c328f470b7138(dist
 }
 
 
-void _wrap_dist_strategy_options_late_destroys_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_late_destroys_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -5282,7 +5361,7 @@ void _wrap_dist_strategy_options_late_destroys_set_cdist_df3c328f470b7138(dist_s
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -5294,7 +5373,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_df3c328f470b713
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -5306,7 +5385,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_df3c328f470b7138(di
 }
 
 
-void _wrap_dist_strategy_options_transport_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_transport_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_transport arg2 ;
   
@@ -5318,7 +5397,7 @@ void _wrap_dist_strategy_options_transport_set_cdist_df3c328f470b7138(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -5330,7 +5409,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_df3c328f470b7138(dis
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
@@ -5342,7 +5421,7 @@ void _wrap_dist_strategy_options_network_set_cdist_df3c328f470b7138(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -5354,7 +5433,7 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_df3c328f470b7138(dist_s
 }
 
 
-void _wrap_dist_strategy_options_reform_set_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_reform_set_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_reform arg2 ;
   
@@ -5366,7 +5445,7 @@ void _wrap_dist_strategy_options_reform_set_cdist_df3c328f470b7138(dist_strategy
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -5387,7 +5466,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_df3c328f470b7138(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_cpus_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_cpus_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -5401,7 +5480,7 @@ void _wrap_dist_strategy_options_set_cpus_cdist_df3c328f470b7138(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -5413,7 +5492,7 @@ void _wrap_dist_strategy_options_set_log_cdist_df3c328f470b7138(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -5427,7 +5506,7 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_df3c328f470b7138(
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_df3c328f470b7138(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_e6d29627cae5d09c(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -5442,7 +5521,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_df3c328f470b7138(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -5455,7 +5534,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -5468,7 +5547,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5481,7 +5560,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -5496,7 +5575,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_df3c328f470b7138(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_of_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_of_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_kind result;
   intgo _swig_go_result;
@@ -5509,7 +5588,7 @@ intgo _wrap_dist_strategy_kind_of_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -5533,7 +5612,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -5557,7 +5636,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_df3c328f470b7138(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_df3c328f470b7138(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_e6d29627cae5d09c(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5580,7 +5659,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_df3c328f470b7138(_gostring_ _swig_g
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   dist_strategy_kind result;
   intgo _swig_go_result;
@@ -5593,7 +5672,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_df3c328f470b7138(dist_strate
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5606,7 +5685,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_df3c328f470b7138(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5619,7 +5698,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_df3c328f470
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5632,7 +5711,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_df3c328f470b7138(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5645,7 +5724,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_df3c328f470b
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5658,7 +5737,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_df3c328f470
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5671,7 +5750,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_df3c328f470b7138(d
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5684,7 +5763,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_df3c328f470b7138(di
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5697,7 +5776,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_df3c328f470b7138(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5710,7 +5789,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_df3c328f470b713
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5723,7 +5802,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_df3c328f470b7
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5736,7 +5815,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_df3c328f470b713
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5749,7 +5828,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_df3c328f470b7138(dist_stra
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5762,7 +5841,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_df3c328f470b71
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5775,7 +5854,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_df3c328f470b7138(di
 }
 
 
-intgo _wrap_dist_strategy_properties_generation_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_generation_get_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5788,7 +5867,7 @@ intgo _wrap_dist_strategy_properties_generation_get_cdist_df3c328f470b7138(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_joined_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_joined_get_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5801,7 +5880,7 @@ intgo _wrap_dist_strategy_properties_num_joined_get_cdist_df3c328f470b7138(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_left_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_left_get_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5814,7 +5893,7 @@ intgo _wrap_dist_strategy_properties_num_left_get_cdist_df3c328f470b7138(dist_st
 }
 
 
-intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5827,7 +5906,7 @@ intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_df3c328f470b713
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_df3c328f470b7138() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_e6d29627cae5d09c() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -5838,7 +5917,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_df3c328f470b7
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_df3c328f470b7138(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_e6d29627cae5d09c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -5848,7 +5927,7 @@ void _wrap_delete_dist_strategy_properties_cdist_df3c328f470b7138(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_df3c328f470b7138(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_e6d29627cae5d09c(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -5863,7 +5942,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_e6d29627cae5d09c(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -5878,7 +5957,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_df3c328f470b7138(long long
 }
 
 
-_gostring_ _wrap_dist_budget_create_cdist_df3c328f470b7138(dist_allocator *_swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_budget_create_cdist_e6d29627cae5d09c(dist_allocator *_swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   int32_t arg2 ;
   dist_budget **arg3 = (dist_budget **) 0 ;
@@ -5895,7 +5974,7 @@ _gostring_ _wrap_dist_budget_create_cdist_df3c328f470b7138(dist_allocator *_swig
 }
 
 
-void _wrap_dist_budget_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_budget_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_budget *arg1 = (dist_budget *) 0 ;
   
   arg1 = (dist_budget *)dist_swig::pointer(_swig_go_0); 
@@ -5905,7 +5984,7 @@ void _wrap_dist_budget_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_network_options_credit_bytes_set_cdist_df3c328f470b7138(dist_network_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_network_options_credit_bytes_set_cdist_e6d29627cae5d09c(dist_network_options *_swig_go_0, long long _swig_go_1) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   size_t arg2 ;
   
@@ -5917,7 +5996,7 @@ void _wrap_dist_network_options_credit_bytes_set_cdist_df3c328f470b7138(dist_net
 }
 
 
-void _wrap_dist_network_options_count_memory_cdist_df3c328f470b7138(dist_network_options *_swig_go_0) {
+void _wrap_dist_network_options_count_memory_cdist_e6d29627cae5d09c(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -5927,7 +6006,7 @@ void _wrap_dist_network_options_count_memory_cdist_df3c328f470b7138(dist_network
 }
 
 
-dist_network_options *_wrap_new_dist_network_options_cdist_df3c328f470b7138() {
+dist_network_options *_wrap_new_dist_network_options_cdist_e6d29627cae5d09c() {
   dist_network_options *result = 0 ;
   dist_network_options *_swig_go_result;
   
@@ -5938,7 +6017,7 @@ dist_network_options *_wrap_new_dist_network_options_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_dist_network_options_cdist_df3c328f470b7138(dist_network_options *_swig_go_0) {
+void _wrap_delete_dist_network_options_cdist_e6d29627cae5d09c(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -5948,7 +6027,7 @@ void _wrap_delete_dist_network_options_cdist_df3c328f470b7138(dist_network_optio
 }
 
 
-_gostring_ _wrap_dist_network_create_cdist_df3c328f470b7138(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_network_create_cdist_e6d29627cae5d09c(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
   int32_t arg1 ;
   dist_network_options *arg2 = (dist_network_options *) 0 ;
   dist_network **arg3 = (dist_network **) 0 ;
@@ -5965,7 +6044,7 @@ _gostring_ _wrap_dist_network_create_cdist_df3c328f470b7138(intgo _swig_go_0, di
 }
 
 
-void _wrap_dist_network_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_network_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_network *arg1 = (dist_network *) 0 ;
   
   arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
@@ -5975,7 +6054,7 @@ void _wrap_dist_network_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_reform_options_min_workers_set_cdist_df3c328f470b7138(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_reform_options_min_workers_set_cdist_e6d29627cae5d09c(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t arg2 ;
   
@@ -5987,7 +6066,7 @@ void _wrap_dist_reform_options_min_workers_set_cdist_df3c328f470b7138(dist_refor
 }
 
 
-void _wrap_dist_reform_options_window_ns_set_cdist_df3c328f470b7138(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_window_ns_set_cdist_e6d29627cae5d09c(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -5999,7 +6078,7 @@ void _wrap_dist_reform_options_window_ns_set_cdist_df3c328f470b7138(dist_reform_
 }
 
 
-void _wrap_dist_reform_options_timeout_ns_set_cdist_df3c328f470b7138(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_timeout_ns_set_cdist_e6d29627cae5d09c(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -6011,7 +6090,7 @@ void _wrap_dist_reform_options_timeout_ns_set_cdist_df3c328f470b7138(dist_reform
 }
 
 
-dist_reform_options *_wrap_new_dist_reform_options_cdist_df3c328f470b7138() {
+dist_reform_options *_wrap_new_dist_reform_options_cdist_e6d29627cae5d09c() {
   dist_reform_options *result = 0 ;
   dist_reform_options *_swig_go_result;
   
@@ -6022,7 +6101,7 @@ dist_reform_options *_wrap_new_dist_reform_options_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_dist_reform_options_cdist_df3c328f470b7138(dist_reform_options *_swig_go_0) {
+void _wrap_delete_dist_reform_options_cdist_e6d29627cae5d09c(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   
   arg1 = *(dist_reform_options **)&_swig_go_0; 
@@ -6032,7 +6111,7 @@ void _wrap_delete_dist_reform_options_cdist_df3c328f470b7138(dist_reform_options
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_cdist_df3c328f470b7138(long long _swig_go_0, dist_reform_options *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_cdist_e6d29627cae5d09c(long long _swig_go_0, dist_reform_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reform_options *arg2 = (dist_reform_options *) 0 ;
   dist_status result;
@@ -6047,7 +6126,7 @@ _gostring_ _wrap_dist_strategy_reform_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_due_cdist_df3c328f470b7138(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_due_cdist_e6d29627cae5d09c(long long _swig_go_0, int *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6062,7 +6141,7 @@ _gostring_ _wrap_dist_strategy_reform_due_cdist_df3c328f470b7138(long long _swig
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_df3c328f470b7138(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_e6d29627cae5d09c(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -6074,7 +6153,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_df3c328f470b7138(dist_run_optio
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_df3c328f470b7138(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_e6d29627cae5d09c(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -6086,7 +6165,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_df3c328f470b7138
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_df3c328f470b7138(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_e6d29627cae5d09c(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -6098,7 +6177,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_df3c328f470b7138
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_df3c328f470b7138(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_e6d29627cae5d09c(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -6110,7 +6189,7 @@ void _wrap_dist_run_options_cancel_set_cdist_df3c328f470b7138(dist_run_options *
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_df3c328f470b7138() {
+dist_run_options *_wrap_new_dist_run_options_cdist_e6d29627cae5d09c() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -6121,7 +6200,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_df3c328f470b7138(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_e6d29627cae5d09c(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -6131,7 +6210,7 @@ void _wrap_delete_dist_run_options_cdist_df3c328f470b7138(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -6151,7 +6230,7 @@ _gostring_ _wrap_dist_run_cdist_df3c328f470b7138(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -6177,7 +6256,7 @@ _gostring_ _wrap_dist_run_values_cdist_df3c328f470b7138(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6190,7 +6269,7 @@ intgo _wrap_dist_replica_id_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6203,7 +6282,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -6216,7 +6295,7 @@ long long _wrap_dist_replica_strategy_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_parallel_for_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_replica_parallel_for_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6240,7 +6319,7 @@ _gostring_ _wrap_dist_replica_parallel_for_cdist_df3c328f470b7138(long long _swi
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_merge_call_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -6268,7 +6347,7 @@ _gostring_ _wrap_dist_merge_call_cdist_df3c328f470b7138(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -6285,7 +6364,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_df3c328f470b7138(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -6300,7 +6379,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_df3c328f470b7138(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6313,7 +6392,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6326,7 +6405,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_df3c328f470b7138(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_e6d29627cae5d09c(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -6341,7 +6420,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_df3c328f470b7138(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6361,7 +6440,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_df3c328f470b7138(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6374,7 +6453,7 @@ intgo _wrap_dist_cancel_signalled_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -6384,7 +6463,7 @@ void _wrap_dist_cancel_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_e6d29627cae5d09c(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_numerics arg2 ;
   
@@ -6396,7 +6475,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_df3c328f470b7138(dist_coll
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_e6d29627cae5d09c(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6415,7 +6494,7 @@ void _wrap_dist_collective_options_tag_set_cdist_df3c328f470b7138(dist_collectiv
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_e6d29627cae5d09c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -6427,7 +6506,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_df3c328f470b7138(dist_co
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_e6d29627cae5d09c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -6439,7 +6518,7 @@ void _wrap_dist_collective_options_group_set_cdist_df3c328f470b7138(dist_collect
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_e6d29627cae5d09c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -6451,7 +6530,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_df3c328f470b7138(dist
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_e6d29627cae5d09c(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -6463,7 +6542,7 @@ void _wrap_dist_collective_options_axis_set_cdist_df3c328f470b7138(dist_collecti
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_e6d29627cae5d09c(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -6475,7 +6554,7 @@ void _wrap_dist_collective_options_planned_set_cdist_df3c328f470b7138(dist_colle
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_e6d29627cae5d09c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -6487,7 +6566,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_df3c328f470b7138(dis
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_e6d29627cae5d09c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -6499,7 +6578,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_df3c328f470b7138(dist_collec
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_e6d29627cae5d09c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -6511,7 +6590,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_df3c328f470b71
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_e6d29627cae5d09c(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -6521,7 +6600,7 @@ void _wrap_dist_collective_options_begin_work_cdist_df3c328f470b7138(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_e6d29627cae5d09c(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -6534,7 +6613,7 @@ long long _wrap_dist_collective_options_work_cdist_df3c328f470b7138(dist_collect
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_df3c328f470b7138() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_e6d29627cae5d09c() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -6545,7 +6624,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_df3c328f470b713
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_e6d29627cae5d09c(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -6555,7 +6634,7 @@ void _wrap_delete_dist_collective_options_cdist_df3c328f470b7138(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_e6d29627cae5d09c(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -6569,7 +6648,7 @@ void _wrap_dist_collective_options_set_weights_cdist_df3c328f470b7138(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_e6d29627cae5d09c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -6581,7 +6660,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_df3c328f470b7138(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_df3c328f470b7138(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_e6d29627cae5d09c(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -6595,7 +6674,7 @@ void _wrap_dist_collective_options_set_splits_cdist_df3c328f470b7138(dist_collec
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6632,7 +6711,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_df3c328f470b7138(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -6671,7 +6750,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6708,7 +6787,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6743,7 +6822,7 @@ _gostring_ _wrap_dist_all_gather_cdist_df3c328f470b7138(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6780,7 +6859,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6817,7 +6896,7 @@ _gostring_ _wrap_dist_broadcast_cdist_df3c328f470b7138(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6854,7 +6933,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_df3c328f470b7138(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6889,7 +6968,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_df3c328f470b7138(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_scan_kind arg3 ;
@@ -6928,7 +7007,7 @@ _gostring_ _wrap_dist_scan_cdist_df3c328f470b7138(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -6967,7 +7046,7 @@ _gostring_ _wrap_dist_permute_cdist_df3c328f470b7138(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_df3c328f470b7138(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_e6d29627cae5d09c(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_work **arg3 = (dist_work **) 0 ;
@@ -6990,7 +7069,7 @@ _gostring_ _wrap_dist_barrier_cdist_df3c328f470b7138(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -7013,7 +7092,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -7034,7 +7113,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -7053,7 +7132,7 @@ _gostring_ _wrap_dist_group_create_cdist_df3c328f470b7138(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7066,7 +7145,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_df3c328f470b7138(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7079,7 +7158,7 @@ intgo _wrap_dist_group_size_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -7094,7 +7173,7 @@ intgo _wrap_dist_group_rank_cdist_df3c328f470b7138(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_df3c328f470b7138(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_e6d29627cae5d09c(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   size_t arg2 ;
   
@@ -7106,7 +7185,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_df3c328f470b7138(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_df3c328f470b7138(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_e6d29627cae5d09c(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -7119,7 +7198,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_df3c328f470b
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_df3c328f470b7138(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_e6d29627cae5d09c(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -7131,7 +7210,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_df3c328f470b7138(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_df3c328f470b7138(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_e6d29627cae5d09c(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7144,7 +7223,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_df3c328f470b7138
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_df3c328f470b7138() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_e6d29627cae5d09c() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -7155,7 +7234,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_df3c328f4
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_df3c328f470b7138(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_e6d29627cae5d09c(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -7165,7 +7244,7 @@ void _wrap_delete_dist_communication_options_cdist_df3c328f470b7138(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_df3c328f470b7138(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_e6d29627cae5d09c(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -7182,7 +7261,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_df3c328f470b7138(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_df3c328f470b7138(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_e6d29627cae5d09c(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   dist_apply_kind arg2 ;
   
@@ -7194,7 +7273,7 @@ void _wrap_dist_apply_options_kind_set_cdist_df3c328f470b7138(dist_apply_options
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_df3c328f470b7138(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_e6d29627cae5d09c(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -7206,7 +7285,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_df3c328f470b7138(dist_appl
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_df3c328f470b7138(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_e6d29627cae5d09c(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -7218,7 +7297,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_df3c328f470b7138(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_df3c328f470b7138(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_e6d29627cae5d09c(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -7230,7 +7309,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_df3c328f470b7138(dist_apply_op
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_df3c328f470b7138(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_e6d29627cae5d09c(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -7246,7 +7325,7 @@ void _wrap_dist_apply_options_set_states_cdist_df3c328f470b7138(dist_apply_optio
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_df3c328f470b7138() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_e6d29627cae5d09c() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -7257,7 +7336,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_df3c328f470b7138(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_e6d29627cae5d09c(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -7267,7 +7346,7 @@ void _wrap_delete_dist_apply_options_cdist_df3c328f470b7138(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_df3c328f470b7138(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_e6d29627cae5d09c(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -7279,7 +7358,7 @@ void _wrap_dist_apply_options_set_function_cdist_df3c328f470b7138(dist_apply_opt
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6, double *_swig_go_7) {
+_gostring_ _wrap_dist_reduce_apply_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6, double *_swig_go_7) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -7314,7 +7393,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_df3c328f470b7138(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_df3c328f470b7138(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_e6d29627cae5d09c(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -7329,7 +7408,7 @@ _gostring_ _wrap_dist_work_test_cdist_df3c328f470b7138(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -7344,7 +7423,7 @@ _gostring_ _wrap_dist_work_wait_cdist_df3c328f470b7138(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_df3c328f470b7138(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_e6d29627cae5d09c(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -7363,7 +7442,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_df3c328f470b7138(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7376,7 +7455,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -7386,7 +7465,7 @@ void _wrap_dist_work_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7399,7 +7478,7 @@ _gostring_ _wrap_dist_work_start_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -7414,7 +7493,7 @@ _gostring_ _wrap_dist_work_ready_cdist_df3c328f470b7138(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_instances_options_helper_threads_set_cdist_df3c328f470b7138(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_helper_threads_set_cdist_e6d29627cae5d09c(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -7426,7 +7505,7 @@ void _wrap_dist_instances_options_helper_threads_set_cdist_df3c328f470b7138(dist
 }
 
 
-void _wrap_dist_instances_options_max_queued_set_cdist_df3c328f470b7138(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_max_queued_set_cdist_e6d29627cae5d09c(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -7438,7 +7517,7 @@ void _wrap_dist_instances_options_max_queued_set_cdist_df3c328f470b7138(dist_ins
 }
 
 
-void _wrap_dist_instances_options_spin_ns_set_cdist_df3c328f470b7138(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_spin_ns_set_cdist_e6d29627cae5d09c(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -7450,7 +7529,7 @@ void _wrap_dist_instances_options_spin_ns_set_cdist_df3c328f470b7138(dist_instan
 }
 
 
-void _wrap_dist_instances_options_stuck_ns_set_cdist_df3c328f470b7138(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_stuck_ns_set_cdist_e6d29627cae5d09c(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -7462,7 +7541,7 @@ void _wrap_dist_instances_options_stuck_ns_set_cdist_df3c328f470b7138(dist_insta
 }
 
 
-void _wrap_dist_instances_options_max_replaced_set_cdist_df3c328f470b7138(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_max_replaced_set_cdist_e6d29627cae5d09c(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -7474,7 +7553,7 @@ void _wrap_dist_instances_options_max_replaced_set_cdist_df3c328f470b7138(dist_i
 }
 
 
-dist_instances_options *_wrap_new_dist_instances_options_cdist_df3c328f470b7138() {
+dist_instances_options *_wrap_new_dist_instances_options_cdist_e6d29627cae5d09c() {
   dist_instances_options *result = 0 ;
   dist_instances_options *_swig_go_result;
   
@@ -7485,7 +7564,7 @@ dist_instances_options *_wrap_new_dist_instances_options_cdist_df3c328f470b7138(
 }
 
 
-void _wrap_delete_dist_instances_options_cdist_df3c328f470b7138(dist_instances_options *_swig_go_0) {
+void _wrap_delete_dist_instances_options_cdist_e6d29627cae5d09c(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   
   arg1 = *(dist_instances_options **)&_swig_go_0; 
@@ -7495,7 +7574,7 @@ void _wrap_delete_dist_instances_options_cdist_df3c328f470b7138(dist_instances_o
 }
 
 
-void _wrap_dist_instances_options_set_functions_cdist_df3c328f470b7138(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_instances_options_set_functions_cdist_e6d29627cae5d09c(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -7511,7 +7590,7 @@ void _wrap_dist_instances_options_set_functions_cdist_df3c328f470b7138(dist_inst
 }
 
 
-_gostring_ _wrap_dist_instances_open_cdist_df3c328f470b7138(long long _swig_go_0, dist_instances_options *_swig_go_1) {
+_gostring_ _wrap_dist_instances_open_cdist_e6d29627cae5d09c(long long _swig_go_0, dist_instances_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_instances_options *arg2 = (dist_instances_options *) 0 ;
   dist_status result;
@@ -7526,7 +7605,7 @@ _gostring_ _wrap_dist_instances_open_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_instances_close_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_instances_close_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -7541,7 +7620,7 @@ _gostring_ _wrap_dist_instances_close_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_serve_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_serve_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_status result;
@@ -7556,7 +7635,7 @@ _gostring_ _wrap_dist_serve_cdist_df3c328f470b7138(long long _swig_go_0, intgo _
 }
 
 
-long long _wrap_dist_instance_state_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_instance_state_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -7569,7 +7648,7 @@ long long _wrap_dist_instance_state_cdist_df3c328f470b7138(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_replica_check_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_check_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7582,7 +7661,7 @@ _gostring_ _wrap_dist_replica_check_cdist_df3c328f470b7138(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_request_test_cdist_df3c328f470b7138(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_request_test_cdist_e6d29627cae5d09c(long long _swig_go_0, int *_swig_go_1) {
   dist_request *arg1 = (dist_request *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -7597,7 +7676,7 @@ _gostring_ _wrap_dist_request_test_cdist_df3c328f470b7138(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_request_wait_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_request_wait_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1) {
   dist_request *arg1 = (dist_request *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -7612,7 +7691,7 @@ _gostring_ _wrap_dist_request_wait_cdist_df3c328f470b7138(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_request_cancel_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_request_cancel_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_request *arg1 = (dist_request *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7625,7 +7704,7 @@ _gostring_ _wrap_dist_request_cancel_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-long long _wrap_dist_request_user_data_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_request_user_data_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_request *arg1 = (dist_request *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -7638,7 +7717,7 @@ long long _wrap_dist_request_user_data_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-void _wrap_dist_request_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_request_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_request *arg1 = (dist_request *) 0 ;
   
   arg1 = (dist_request *)dist_swig::pointer(_swig_go_0); 
@@ -7648,7 +7727,7 @@ void _wrap_dist_request_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_completions_create_cdist_df3c328f470b7138(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_completions_create_cdist_e6d29627cae5d09c(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_completions **arg2 = (dist_completions **) 0 ;
   dist_status result;
@@ -7663,7 +7742,7 @@ _gostring_ _wrap_dist_completions_create_cdist_df3c328f470b7138(dist_allocator *
 }
 
 
-_gostring_ _wrap_dist_completions_next_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_completions_next_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int64_t arg2 ;
   dist_request **arg3 = (dist_request **) 0 ;
@@ -7680,7 +7759,7 @@ _gostring_ _wrap_dist_completions_next_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-void _wrap_dist_batcher_options_max_items_set_cdist_df3c328f470b7138(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_items_set_cdist_e6d29627cae5d09c(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -7692,7 +7771,7 @@ void _wrap_dist_batcher_options_max_items_set_cdist_df3c328f470b7138(dist_batche
 }
 
 
-void _wrap_dist_batcher_options_max_delay_ns_set_cdist_df3c328f470b7138(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_delay_ns_set_cdist_e6d29627cae5d09c(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -7704,7 +7783,7 @@ void _wrap_dist_batcher_options_max_delay_ns_set_cdist_df3c328f470b7138(dist_bat
 }
 
 
-void _wrap_dist_batcher_options_max_waiting_set_cdist_df3c328f470b7138(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_waiting_set_cdist_e6d29627cae5d09c(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -7716,7 +7795,7 @@ void _wrap_dist_batcher_options_max_waiting_set_cdist_df3c328f470b7138(dist_batc
 }
 
 
-void _wrap_dist_batcher_options_max_bytes_set_cdist_df3c328f470b7138(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_bytes_set_cdist_e6d29627cae5d09c(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   size_t arg2 ;
   
@@ -7728,7 +7807,7 @@ void _wrap_dist_batcher_options_max_bytes_set_cdist_df3c328f470b7138(dist_batche
 }
 
 
-void _wrap_dist_batcher_options_continuous_set_cdist_df3c328f470b7138(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_continuous_set_cdist_e6d29627cae5d09c(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -7740,7 +7819,7 @@ void _wrap_dist_batcher_options_continuous_set_cdist_df3c328f470b7138(dist_batch
 }
 
 
-void _wrap_dist_batcher_options_max_results_set_cdist_df3c328f470b7138(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_results_set_cdist_e6d29627cae5d09c(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -7752,7 +7831,7 @@ void _wrap_dist_batcher_options_max_results_set_cdist_df3c328f470b7138(dist_batc
 }
 
 
-dist_batcher_options *_wrap_new_dist_batcher_options_cdist_df3c328f470b7138() {
+dist_batcher_options *_wrap_new_dist_batcher_options_cdist_e6d29627cae5d09c() {
   dist_batcher_options *result = 0 ;
   dist_batcher_options *_swig_go_result;
   
@@ -7763,7 +7842,7 @@ dist_batcher_options *_wrap_new_dist_batcher_options_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_dist_batcher_options_cdist_df3c328f470b7138(dist_batcher_options *_swig_go_0) {
+void _wrap_delete_dist_batcher_options_cdist_e6d29627cae5d09c(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -7773,7 +7852,7 @@ void _wrap_delete_dist_batcher_options_cdist_df3c328f470b7138(dist_batcher_optio
 }
 
 
-void _wrap_dist_batcher_options_set_buckets_cdist_df3c328f470b7138(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batcher_options_set_buckets_cdist_e6d29627cae5d09c(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -7787,7 +7866,7 @@ void _wrap_dist_batcher_options_set_buckets_cdist_df3c328f470b7138(dist_batcher_
 }
 
 
-void _wrap_dist_batcher_options_set_tokens_cdist_df3c328f470b7138(dist_batcher_options *_swig_go_0) {
+void _wrap_dist_batcher_options_set_tokens_cdist_e6d29627cae5d09c(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -7797,7 +7876,7 @@ void _wrap_dist_batcher_options_set_tokens_cdist_df3c328f470b7138(dist_batcher_o
 }
 
 
-_gostring_ _wrap_dist_batcher_create_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_batcher_create_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_batch_fn arg2 = (dist_batch_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7819,7 +7898,7 @@ _gostring_ _wrap_dist_batcher_create_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-void _wrap_dist_batcher_count_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
+void _wrap_dist_batcher_count_cdist_e6d29627cae5d09c(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -7833,7 +7912,7 @@ void _wrap_dist_batcher_count_cdist_df3c328f470b7138(long long _swig_go_0, long 
 }
 
 
-_gostring_ _wrap_dist_batcher_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_batcher_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7846,7 +7925,7 @@ _gostring_ _wrap_dist_batcher_destroy_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-long long _wrap_dist_batch_size_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_batch_size_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -7859,7 +7938,7 @@ long long _wrap_dist_batch_size_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_bucket_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_batch_bucket_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7872,7 +7951,7 @@ long long _wrap_dist_batch_bucket_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_user_data_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_user_data_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -7887,7 +7966,7 @@ long long _wrap_dist_batch_user_data_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-long long _wrap_dist_batch_state_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_state_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -7902,7 +7981,7 @@ long long _wrap_dist_batch_state_cdist_df3c328f470b7138(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_set_state_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batch_set_state_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -7916,7 +7995,7 @@ void _wrap_dist_batch_set_state_cdist_df3c328f470b7138(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_batch_check_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_batch_check_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -7931,7 +8010,7 @@ _gostring_ _wrap_dist_batch_check_cdist_df3c328f470b7138(long long _swig_go_0, l
 }
 
 
-_gostring_ _wrap_dist_batch_emit_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_batch_emit_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -7948,7 +8027,7 @@ _gostring_ _wrap_dist_batch_emit_cdist_df3c328f470b7138(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_end_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_batch_end_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status arg3 ;
@@ -7962,7 +8041,7 @@ void _wrap_dist_batch_end_cdist_df3c328f470b7138(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_request_take_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_request_take_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_request *arg1 = (dist_request *) 0 ;
   int64_t arg2 ;
   void **arg3 = (void **) 0 ;
@@ -7979,7 +8058,7 @@ _gostring_ _wrap_dist_request_take_cdist_df3c328f470b7138(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_versions_create_cdist_df3c328f470b7138(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_versions_create_cdist_e6d29627cae5d09c(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_versions **arg2 = (dist_versions **) 0 ;
   dist_status result;
@@ -7994,7 +8073,7 @@ _gostring_ _wrap_dist_versions_create_cdist_df3c328f470b7138(dist_allocator *_sw
 }
 
 
-_gostring_ _wrap_dist_versions_publish_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_versions_publish_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_version_release_fn arg3 = (dist_version_release_fn) 0 ;
@@ -8015,7 +8094,7 @@ _gostring_ _wrap_dist_versions_publish_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_version_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_replica_version_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_versions *arg2 = (dist_versions *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -8034,7 +8113,7 @@ _gostring_ _wrap_dist_replica_version_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-long long _wrap_dist_versions_latest_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_versions_latest_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8047,7 +8126,7 @@ long long _wrap_dist_versions_latest_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_versions_await_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_versions_await_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -8064,7 +8143,7 @@ _gostring_ _wrap_dist_versions_await_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-void _wrap_dist_versions_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_versions_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   
   arg1 = (dist_versions *)dist_swig::pointer(_swig_go_0); 
@@ -8074,7 +8153,7 @@ void _wrap_dist_versions_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8094,7 +8173,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_df3c328f470b7138(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -8119,7 +8198,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_df3c328f470b7138(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -8138,7 +8217,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_df3c328f470b7138(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -8157,7 +8236,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_df3c328f470b7138(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -8176,7 +8255,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_df3c328f470b7138(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -8195,7 +8274,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_df3c328f470b7138(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8223,7 +8302,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_df3c328f470b7138(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_e6d29627cae5d09c(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -8238,7 +8317,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_df3c328f470b7138(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_e6d29627cae5d09c(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -8253,7 +8332,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_df3c328f470b7138(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8273,7 +8352,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_df3c328f470b7138(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -8286,7 +8365,7 @@ long long _wrap_dist_value_retain_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -8296,7 +8375,7 @@ void _wrap_dist_value_release_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_of_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_of_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value_kind result;
   intgo _swig_go_result;
@@ -8309,7 +8388,7 @@ intgo _wrap_dist_value_kind_of_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -8322,7 +8401,7 @@ long long _wrap_dist_value_size_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -8337,7 +8416,7 @@ long long _wrap_dist_value_item_cdist_df3c328f470b7138(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -8352,7 +8431,7 @@ _gostring_ _wrap_dist_value_key_cdist_df3c328f470b7138(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8372,7 +8451,7 @@ long long _wrap_dist_value_get_cdist_df3c328f470b7138(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -8400,7 +8479,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_df3c328f470b7138(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -8413,7 +8492,7 @@ long long _wrap_dist_value_variable_cdist_df3c328f470b7138(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8435,7 +8514,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_df3c328f470b7138(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -8455,7 +8534,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_df3c328f470b7138(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_kind arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8476,7 +8555,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_df3c328f470b7138(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -8489,7 +8568,7 @@ _gostring_ _wrap_dist_value_text_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -8502,7 +8581,7 @@ long long _wrap_dist_value_object_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_df3c328f470b7138(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_e6d29627cae5d09c(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   dist_aggregation arg2 ;
   
@@ -8514,7 +8593,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_df3c328f470b7138(dist_var
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_df3c328f470b7138(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_e6d29627cae5d09c(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8533,7 +8612,7 @@ void _wrap_dist_variable_options_name_set_cdist_df3c328f470b7138(dist_variable_o
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_df3c328f470b7138(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_e6d29627cae5d09c(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   dist_synchronization arg2 ;
   
@@ -8545,7 +8624,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_df3c328f470b7138(dist
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_df3c328f470b7138() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_e6d29627cae5d09c() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -8556,7 +8635,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_df3c328f470b7138() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_df3c328f470b7138(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_e6d29627cae5d09c(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -8566,7 +8645,7 @@ void _wrap_delete_dist_variable_options_cdist_df3c328f470b7138(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_df3c328f470b7138(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_e6d29627cae5d09c(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -8578,7 +8657,7 @@ void _wrap_dist_variable_options_set_initial_cdist_df3c328f470b7138(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -8600,7 +8679,7 @@ _gostring_ _wrap_dist_variable_create_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -8610,7 +8689,7 @@ void _wrap_dist_variable_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -8623,7 +8702,7 @@ _gostring_ _wrap_dist_variable_name_cdist_df3c328f470b7138(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8636,7 +8715,7 @@ intgo _wrap_dist_variable_num_copies_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8666,7 +8745,7 @@ _gostring_ _wrap_dist_variable_component_cdist_df3c328f470b7138(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8683,7 +8762,7 @@ _gostring_ _wrap_dist_variable_read_cdist_df3c328f470b7138(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_assign_op arg3 ;
@@ -8702,7 +8781,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8719,7 +8798,7 @@ _gostring_ _wrap_dist_replica_read_cdist_df3c328f470b7138(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_assign_op arg3 ;
@@ -8745,7 +8824,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8774,7 +8853,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -8787,7 +8866,7 @@ _gostring_ _wrap_dist_variable_class_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_synchronization result;
   intgo _swig_go_result;
@@ -8800,7 +8879,7 @@ intgo _wrap_dist_variable_synchronization_cdist_df3c328f470b7138(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_aggregation result;
   intgo _swig_go_result;
@@ -8813,7 +8892,7 @@ intgo _wrap_dist_variable_aggregation_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -8828,7 +8907,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_df3c328f470b7138(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -8854,7 +8933,7 @@ _gostring_ _wrap_dist_variable_device_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_scatter_op arg3 ;
@@ -8873,7 +8952,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_assign_op arg3 ;
@@ -8896,7 +8975,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_df3c328f470b7138(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_scatter_op arg3 ;
@@ -8919,7 +8998,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -8942,7 +9021,7 @@ _gostring_ _wrap_dist_reduce_cdist_df3c328f470b7138(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -8965,7 +9044,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_df3c328f470b7138(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8990,7 +9069,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -9009,7 +9088,7 @@ _gostring_ _wrap_dist_gather_cdist_df3c328f470b7138(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_df3c328f470b7138(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_e6d29627cae5d09c(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -9021,7 +9100,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_df3c328f470b7138(dist_update_
 }
 
 
-void _wrap_dist_update_options_parallel_set_cdist_df3c328f470b7138(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_parallel_set_cdist_e6d29627cae5d09c(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -9033,7 +9112,7 @@ void _wrap_dist_update_options_parallel_set_cdist_df3c328f470b7138(dist_update_o
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_df3c328f470b7138() {
+dist_update_options *_wrap_new_dist_update_options_cdist_e6d29627cae5d09c() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -9044,7 +9123,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_df3c328f470b7138(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_e6d29627cae5d09c(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -9054,7 +9133,7 @@ void _wrap_delete_dist_update_options_cdist_df3c328f470b7138(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_update_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -9082,7 +9161,7 @@ _gostring_ _wrap_dist_update_cdist_df3c328f470b7138(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_fn arg2 = (dist_update_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9108,7 +9187,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -9136,7 +9215,7 @@ _gostring_ _wrap_dist_replica_update_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_local_results_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_strategy_local_results_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -9153,7 +9232,7 @@ _gostring_ _wrap_dist_strategy_local_results_cdist_df3c328f470b7138(long long _s
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -9172,7 +9251,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_df3c328f470b7138(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_df3c328f470b7138(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_e6d29627cae5d09c(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -9192,7 +9271,7 @@ _gostring_ _wrap_dist_destination_device_cdist_df3c328f470b7138(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_df3c328f470b7138(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_e6d29627cae5d09c(intgo _swig_go_0, int *_swig_go_1) {
   dist_aggregation arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -9207,7 +9286,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_df3c328f470b7138(intgo _s
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_e6d29627cae5d09c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9219,7 +9298,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_df3c328f470b7138(dist_d
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_e6d29627cae5d09c(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -9231,7 +9310,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_df3c328f470b7138(dis
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_e6d29627cae5d09c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9243,7 +9322,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_df3c328f470b7138(dist_dataset_
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_e6d29627cae5d09c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9255,7 +9334,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_df3c328f470b7138(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_e6d29627cae5d09c(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -9267,7 +9346,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_df3c328f470b7138(dist_dataset_opt
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_e6d29627cae5d09c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   dist_shard_policy arg2 ;
   
@@ -9279,7 +9358,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_df3c328f470b7138(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_e6d29627cae5d09c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9291,7 +9370,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_df3c328f470b7138(dist_data
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_e6d29627cae5d09c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9303,7 +9382,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_df3c328f470b7138(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_e6d29627cae5d09c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9315,7 +9394,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_df3c328f470b7138(dist_d
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_e6d29627cae5d09c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9327,7 +9406,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_df3c328f470b7138(dist_datas
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_e6d29627cae5d09c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9339,7 +9418,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_df3c328f470b7138(dist_datas
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_e6d29627cae5d09c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9351,7 +9430,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_df3c328f470b7138(dist_da
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_e6d29627cae5d09c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   dist_input_mode arg2 ;
   
@@ -9363,7 +9442,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_df3c328f470b7138(dist
 }
 
 
-void _wrap_dist_dataset_options_as_one_process_set_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_e6d29627cae5d09c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9375,7 +9454,7 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_df3c328f470b7138(dist_d
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_df3c328f470b7138() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_e6d29627cae5d09c() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -9386,7 +9465,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_e6d29627cae5d09c(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -9396,7 +9475,7 @@ void _wrap_delete_dist_dataset_options_cdist_df3c328f470b7138(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_df3c328f470b7138(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_e6d29627cae5d09c(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9410,7 +9489,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_df3c328f470b7138(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -9434,7 +9513,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_df3c328f470b7138(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9457,7 +9536,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_df3c328f470b7138(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_df3c328f470b7138(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_e6d29627cae5d09c(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -9469,7 +9548,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_df3c328f470b7138(dis
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_df3c328f470b7138(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_e6d29627cae5d09c(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -9481,7 +9560,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_df3c328f470b7138(dist_
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_df3c328f470b7138(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_e6d29627cae5d09c(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -9493,7 +9572,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_df3c328f470b7138(di
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_df3c328f470b7138() {
+dist_input_context *_wrap_new_dist_input_context_cdist_e6d29627cae5d09c() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -9504,7 +9583,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_df3c328f470b7138(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_e6d29627cae5d09c(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -9514,7 +9593,7 @@ void _wrap_delete_dist_input_context_cdist_df3c328f470b7138(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_df3c328f470b7138(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_e6d29627cae5d09c(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -9531,7 +9610,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_df3c328f470b713
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9553,7 +9632,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_df3c328f470b7138(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -9563,7 +9642,7 @@ void _wrap_dist_dataset_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_e6d29627cae5d09c(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -9578,7 +9657,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_df3c328f470b7138(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_e6d29627cae5d09c(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9590,7 +9669,7 @@ void _wrap_dist_position_pass_set_cdist_df3c328f470b7138(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_df3c328f470b7138(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_e6d29627cae5d09c(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9603,7 +9682,7 @@ long long _wrap_dist_position_pass_get_cdist_df3c328f470b7138(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_df3c328f470b7138(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_e6d29627cae5d09c(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9615,7 +9694,7 @@ void _wrap_dist_position_elements_set_cdist_df3c328f470b7138(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_df3c328f470b7138(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_e6d29627cae5d09c(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9628,7 +9707,7 @@ long long _wrap_dist_position_elements_get_cdist_df3c328f470b7138(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_df3c328f470b7138(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_e6d29627cae5d09c(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9640,7 +9719,7 @@ void _wrap_dist_position_examples_set_cdist_df3c328f470b7138(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_df3c328f470b7138(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_e6d29627cae5d09c(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9653,7 +9732,7 @@ long long _wrap_dist_position_examples_get_cdist_df3c328f470b7138(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_df3c328f470b7138(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_e6d29627cae5d09c(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9665,7 +9744,7 @@ void _wrap_dist_position_batches_set_cdist_df3c328f470b7138(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_df3c328f470b7138(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_e6d29627cae5d09c(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9678,7 +9757,7 @@ long long _wrap_dist_position_batches_get_cdist_df3c328f470b7138(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_df3c328f470b7138() {
+dist_position *_wrap_new_dist_position_cdist_e6d29627cae5d09c() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -9689,7 +9768,7 @@ dist_position *_wrap_new_dist_position_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_dist_position_cdist_df3c328f470b7138(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_e6d29627cae5d09c(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -9699,7 +9778,7 @@ void _wrap_delete_dist_position_cdist_df3c328f470b7138(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_df3c328f470b7138(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_e6d29627cae5d09c(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -9714,7 +9793,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_df3c328f470b7138(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_df3c328f470b7138(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_e6d29627cae5d09c(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -9731,7 +9810,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_df3c328f470b7138(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_e6d29627cae5d09c(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9746,7 +9825,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_df3c328f470b7138(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -9756,7 +9835,7 @@ void _wrap_dist_iterator_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -9790,7 +9869,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_df3c328f470b7138(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9813,7 +9892,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_df3c328f470b7138(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_e6d29627cae5d09c(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9828,7 +9907,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_df3c328f470b7138(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -9850,7 +9929,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -9865,7 +9944,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_df3c328f470b7138(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_e6d29627cae5d09c(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9880,7 +9959,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_df3c328f470b7138(long long _s
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_df3c328f470b7138(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_e6d29627cae5d09c(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9893,7 +9972,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_df3c328f470b7138(dist_drift *_swig_g
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_df3c328f470b7138(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_e6d29627cae5d09c(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9906,7 +9985,7 @@ intgo _wrap_dist_drift_replica_get_cdist_df3c328f470b7138(dist_drift *_swig_go_0
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_df3c328f470b7138(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_e6d29627cae5d09c(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9919,7 +9998,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_df3c328f470b7138(dist_drift *_
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_df3c328f470b7138(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_e6d29627cae5d09c(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9932,7 +10011,7 @@ long long _wrap_dist_drift_element_get_cdist_df3c328f470b7138(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_df3c328f470b7138() {
+dist_drift *_wrap_new_dist_drift_cdist_e6d29627cae5d09c() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -9943,7 +10022,7 @@ dist_drift *_wrap_new_dist_drift_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_df3c328f470b7138(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_e6d29627cae5d09c(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -9953,7 +10032,7 @@ void _wrap_delete_dist_drift_cdist_df3c328f470b7138(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -9970,7 +10049,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_df3c328f470b7138(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric_kind arg2 ;
   char *arg3 = (char *) 0 ;
@@ -9994,7 +10073,7 @@ _gostring_ _wrap_dist_metric_create_cdist_df3c328f470b7138(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10024,7 +10103,7 @@ _gostring_ _wrap_dist_metric_update_cdist_df3c328f470b7138(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -10041,7 +10120,7 @@ _gostring_ _wrap_dist_metric_result_cdist_df3c328f470b7138(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -10056,7 +10135,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_df3c328f470b7138(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_of_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_of_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_metric_kind result;
   intgo _swig_go_result;
@@ -10069,7 +10148,7 @@ intgo _wrap_dist_metric_kind_of_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10082,7 +10161,7 @@ _gostring_ _wrap_dist_metric_name_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -10095,7 +10174,7 @@ long long _wrap_dist_metric_variable_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -10105,7 +10184,7 @@ void _wrap_dist_metric_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10135,7 +10214,7 @@ _gostring_ _wrap_dist_average_loss_cdist_df3c328f470b7138(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10158,7 +10237,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_df3c328f470b7138(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10171,7 +10250,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10184,7 +10263,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_get_strategy_cdist_df3c328f470b7138() {
+long long _wrap_dist_get_strategy_cdist_e6d29627cae5d09c() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -10195,7 +10274,7 @@ long long _wrap_dist_get_strategy_cdist_df3c328f470b7138() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_df3c328f470b7138() {
+intgo _wrap_dist_has_strategy_cdist_e6d29627cae5d09c() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -10206,7 +10285,7 @@ intgo _wrap_dist_has_strategy_cdist_df3c328f470b7138() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_df3c328f470b7138() {
+intgo _wrap_dist_in_cross_replica_context_cdist_e6d29627cae5d09c() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -10217,7 +10296,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_df3c328f470b7138() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_df3c328f470b7138() {
+long long _wrap_dist_get_replica_cdist_e6d29627cae5d09c() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -10228,7 +10307,7 @@ long long _wrap_dist_get_replica_cdist_df3c328f470b7138() {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10241,7 +10320,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_df3c328f470b7138(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -10256,7 +10335,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10269,7 +10348,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_df3c328f470b7138(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10286,7 +10365,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_df3c328f470b7138(long long
 }
 
 
-long long _wrap_dist_value_container_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -10299,7 +10378,7 @@ long long _wrap_dist_value_container_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_df3c328f470b7138(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_e6d29627cae5d09c(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device_kind arg2 ;
   
@@ -10311,7 +10390,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_df3c328f470b7138(dist_cross_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_df3c328f470b7138(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_e6d29627cae5d09c(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10330,7 +10409,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_df3c328f470b7138
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_df3c328f470b7138(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_e6d29627cae5d09c(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -10342,7 +10421,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_df3c328f
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_df3c328f470b7138(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_e6d29627cae5d09c(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -10352,7 +10431,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_df3c328f470b7138(dist_cr
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_df3c328f470b7138(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_e6d29627cae5d09c(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -10368,7 +10447,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_df3c328f470b7138(dist_c
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_df3c328f470b7138() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_e6d29627cae5d09c() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -10379,7 +10458,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_df3c328f470
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_df3c328f470b7138(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_e6d29627cae5d09c(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -10389,7 +10468,7 @@ void _wrap_delete_dist_cross_device_options_cdist_df3c328f470b7138(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_df3c328f470b7138(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_e6d29627cae5d09c(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -10401,7 +10480,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_df3c328f470b7138(dist_
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_df3c328f470b7138(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_e6d29627cae5d09c(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -10416,7 +10495,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_df3c328f470b7138(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -10426,7 +10505,7 @@ void _wrap_dist_cross_device_destroy_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_of_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_of_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_cross_device_kind result;
   intgo _swig_go_result;
@@ -10439,7 +10518,7 @@ intgo _wrap_dist_cross_device_kind_of_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10452,7 +10531,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_df3c328f470b7138(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -10473,7 +10552,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_df3c328f470b7138(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10496,7 +10575,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_df3c328f470b7138(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -10515,7 +10594,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_df3c328f470b7138(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -10534,7 +10613,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_df3c328f470b7138(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_options_sharded_set_cdist_df3c328f470b7138(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_options_sharded_set_cdist_e6d29627cae5d09c(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t arg2 ;
   
@@ -10546,7 +10625,7 @@ void _wrap_dist_checkpoint_options_sharded_set_cdist_df3c328f470b7138(dist_check
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_df3c328f470b7138(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_e6d29627cae5d09c(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -10558,7 +10637,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_df3c328f470b7138(dist_chec
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_df3c328f470b7138(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_e6d29627cae5d09c(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -10579,7 +10658,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_df3c328f470b7138(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_df3c328f470b7138(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_e6d29627cae5d09c(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -10600,7 +10679,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_df3c328f470b7138(dis
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_df3c328f470b7138() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_e6d29627cae5d09c() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -10611,7 +10690,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_df3c328f470b713
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_df3c328f470b7138(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_e6d29627cae5d09c(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -10621,7 +10700,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_df3c328f470b7138(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_df3c328f470b7138(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_e6d29627cae5d09c(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -10642,7 +10721,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_df3c328f470b7138(dist_checkpo
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -10668,7 +10747,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -10694,7 +10773,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -10716,7 +10795,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10729,7 +10808,7 @@ long long _wrap_dist_checkpoint_size_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10744,7 +10823,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10779,7 +10858,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10801,7 +10880,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-void _wrap_dist_checkpoint_map_options_verify_set_cdist_df3c328f470b7138(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_verify_set_cdist_e6d29627cae5d09c(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -10813,7 +10892,7 @@ void _wrap_dist_checkpoint_map_options_verify_set_cdist_df3c328f470b7138(dist_ch
 }
 
 
-dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_df3c328f470b7138() {
+dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_e6d29627cae5d09c() {
   dist_checkpoint_map_options *result = 0 ;
   dist_checkpoint_map_options *_swig_go_result;
   
@@ -10824,7 +10903,7 @@ dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_df3c328
 }
 
 
-void _wrap_delete_dist_checkpoint_map_options_cdist_df3c328f470b7138(dist_checkpoint_map_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_map_options_cdist_e6d29627cae5d09c(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   
   arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
@@ -10834,7 +10913,7 @@ void _wrap_delete_dist_checkpoint_map_options_cdist_df3c328f470b7138(dist_checkp
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_checkpoint_map_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint_map_options *arg3 = (dist_checkpoint_map_options *) 0 ;
@@ -10858,7 +10937,7 @@ _gostring_ _wrap_dist_checkpoint_map_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_all_cdist_df3c328f470b7138(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_map_all_cdist_e6d29627cae5d09c(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   dist_checkpoint_map_options *arg2 = (dist_checkpoint_map_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10875,7 +10954,7 @@ _gostring_ _wrap_dist_checkpoint_map_all_cdist_df3c328f470b7138(long long _swig_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10888,7 +10967,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_df3c328f470b7138(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10903,7 +10982,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_df3c328f470b7138(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10923,7 +11002,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_df3c328f470b7138(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -10933,7 +11012,7 @@ void _wrap_dist_checkpoint_destroy_cdist_df3c328f470b7138(long long _swig_go_0) 
 }
 
 
-void _wrap_dist_preemption_options_path_set_cdist_df3c328f470b7138(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_preemption_options_path_set_cdist_e6d29627cae5d09c(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10952,7 +11031,7 @@ void _wrap_dist_preemption_options_path_set_cdist_df3c328f470b7138(dist_preempti
 }
 
 
-void _wrap_dist_preemption_options_grace_ns_set_cdist_df3c328f470b7138(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_preemption_options_grace_ns_set_cdist_e6d29627cae5d09c(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t arg2 ;
   
@@ -10964,7 +11043,7 @@ void _wrap_dist_preemption_options_grace_ns_set_cdist_df3c328f470b7138(dist_pree
 }
 
 
-void _wrap_dist_preemption_options_set_variables_cdist_df3c328f470b7138(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_preemption_options_set_variables_cdist_e6d29627cae5d09c(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   dist_variable **arg2 = (dist_variable **) 0 ;
   size_t arg3 ;
@@ -10978,7 +11057,7 @@ void _wrap_dist_preemption_options_set_variables_cdist_df3c328f470b7138(dist_pre
 }
 
 
-dist_preemption_options *_wrap_new_dist_preemption_options_cdist_df3c328f470b7138() {
+dist_preemption_options *_wrap_new_dist_preemption_options_cdist_e6d29627cae5d09c() {
   dist_preemption_options *result = 0 ;
   dist_preemption_options *_swig_go_result;
   
@@ -10989,7 +11068,7 @@ dist_preemption_options *_wrap_new_dist_preemption_options_cdist_df3c328f470b713
 }
 
 
-void _wrap_delete_dist_preemption_options_cdist_df3c328f470b7138(dist_preemption_options *_swig_go_0) {
+void _wrap_delete_dist_preemption_options_cdist_e6d29627cae5d09c(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   
   arg1 = *(dist_preemption_options **)&_swig_go_0; 
@@ -10999,7 +11078,7 @@ void _wrap_delete_dist_preemption_options_cdist_df3c328f470b7138(dist_preemption
 }
 
 
-_gostring_ _wrap_dist_preemption_handler_create_cdist_df3c328f470b7138(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_handler_create_cdist_e6d29627cae5d09c(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_preemption_options *arg2 = (dist_preemption_options *) 0 ;
   dist_preemption_handler **arg3 = (dist_preemption_handler **) 0 ;
@@ -11016,7 +11095,7 @@ _gostring_ _wrap_dist_preemption_handler_create_cdist_df3c328f470b7138(long long
 }
 
 
-void _wrap_dist_preemption_handler_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_preemption_handler_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -11026,7 +11105,7 @@ void _wrap_dist_preemption_handler_destroy_cdist_df3c328f470b7138(long long _swi
 }
 
 
-void _wrap_dist_preemption_notify_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_preemption_notify_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -11036,7 +11115,7 @@ void _wrap_dist_preemption_notify_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_preemption_run_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_run_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11056,7 +11135,7 @@ _gostring_ _wrap_dist_preemption_run_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   dist_preemption_state *arg3 = (dist_preemption_state *) 0 ;
@@ -11073,7 +11152,7 @@ _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_df3c328f470b7138(long l
 }
 
 
-void _wrap_dist_preemption_count_run_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_preemption_count_run_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -11083,7 +11162,7 @@ void _wrap_dist_preemption_count_run_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-long long _wrap_dist_preemption_total_run_calls_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_preemption_total_run_calls_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11096,7 +11175,7 @@ long long _wrap_dist_preemption_total_run_calls_cdist_df3c328f470b7138(long long
 }
 
 
-void _wrap_dist_rpc_server_options_num_threads_set_cdist_df3c328f470b7138(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_num_threads_set_cdist_e6d29627cae5d09c(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -11108,7 +11187,7 @@ void _wrap_dist_rpc_server_options_num_threads_set_cdist_df3c328f470b7138(dist_r
 }
 
 
-void _wrap_dist_rpc_server_options_max_queued_set_cdist_df3c328f470b7138(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_max_queued_set_cdist_e6d29627cae5d09c(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -11120,7 +11199,7 @@ void _wrap_dist_rpc_server_options_max_queued_set_cdist_df3c328f470b7138(dist_rp
 }
 
 
-void _wrap_dist_rpc_server_options_count_memory_cdist_df3c328f470b7138(dist_rpc_server_options *_swig_go_0) {
+void _wrap_dist_rpc_server_options_count_memory_cdist_e6d29627cae5d09c(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -11130,7 +11209,7 @@ void _wrap_dist_rpc_server_options_count_memory_cdist_df3c328f470b7138(dist_rpc_
 }
 
 
-dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_df3c328f470b7138() {
+dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_e6d29627cae5d09c() {
   dist_rpc_server_options *result = 0 ;
   dist_rpc_server_options *_swig_go_result;
   
@@ -11141,7 +11220,7 @@ dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_df3c328f470b713
 }
 
 
-void _wrap_delete_dist_rpc_server_options_cdist_df3c328f470b7138(dist_rpc_server_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_server_options_cdist_e6d29627cae5d09c(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -11151,7 +11230,7 @@ void _wrap_delete_dist_rpc_server_options_cdist_df3c328f470b7138(dist_rpc_server
 }
 
 
-_gostring_ _wrap_dist_rpc_server_create_cdist_df3c328f470b7138(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_server_create_cdist_e6d29627cae5d09c(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_server_options *arg3 = (dist_rpc_server_options *) 0 ;
@@ -11180,7 +11259,7 @@ _gostring_ _wrap_dist_rpc_server_create_cdist_df3c328f470b7138(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_register_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_rpc_server_register_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_fn arg3 = (dist_rpc_fn) 0 ;
@@ -11206,7 +11285,7 @@ _gostring_ _wrap_dist_rpc_server_register_cdist_df3c328f470b7138(long long _swig
 }
 
 
-_gostring_ _wrap_dist_rpc_server_start_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_start_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11219,7 +11298,7 @@ _gostring_ _wrap_dist_rpc_server_start_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_rpc_server_address_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_address_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11232,7 +11311,7 @@ _gostring_ _wrap_dist_rpc_server_address_cdist_df3c328f470b7138(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11245,7 +11324,7 @@ _gostring_ _wrap_dist_rpc_server_destroy_cdist_df3c328f470b7138(long long _swig_
 }
 
 
-void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_df3c328f470b7138(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_e6d29627cae5d09c(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t arg2 ;
   
@@ -11257,7 +11336,7 @@ void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_df3c328f470b7138(dist_rp
 }
 
 
-void _wrap_dist_rpc_client_options_count_memory_cdist_df3c328f470b7138(dist_rpc_client_options *_swig_go_0) {
+void _wrap_dist_rpc_client_options_count_memory_cdist_e6d29627cae5d09c(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -11267,7 +11346,7 @@ void _wrap_dist_rpc_client_options_count_memory_cdist_df3c328f470b7138(dist_rpc_
 }
 
 
-dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_df3c328f470b7138() {
+dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_e6d29627cae5d09c() {
   dist_rpc_client_options *result = 0 ;
   dist_rpc_client_options *_swig_go_result;
   
@@ -11278,7 +11357,7 @@ dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_df3c328f470b713
 }
 
 
-void _wrap_delete_dist_rpc_client_options_cdist_df3c328f470b7138(dist_rpc_client_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_client_options_cdist_e6d29627cae5d09c(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -11288,7 +11367,7 @@ void _wrap_delete_dist_rpc_client_options_cdist_df3c328f470b7138(dist_rpc_client
 }
 
 
-_gostring_ _wrap_dist_rpc_client_create_cdist_df3c328f470b7138(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_client_create_cdist_e6d29627cae5d09c(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_client_options *arg3 = (dist_rpc_client_options *) 0 ;
@@ -11317,7 +11396,7 @@ _gostring_ _wrap_dist_rpc_client_create_cdist_df3c328f470b7138(_gostring_ _swig_
 }
 
 
-void _wrap_dist_rpc_client_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_rpc_client_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   
   arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
@@ -11327,7 +11406,7 @@ void _wrap_dist_rpc_client_destroy_cdist_df3c328f470b7138(long long _swig_go_0) 
 }
 
 
-void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_df3c328f470b7138(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_e6d29627cae5d09c(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t arg2 ;
   
@@ -11339,7 +11418,7 @@ void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_df3c328f470b7138(dist_rpc_
 }
 
 
-void _wrap_dist_rpc_call_options_cancel_set_cdist_df3c328f470b7138(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_cancel_set_cdist_e6d29627cae5d09c(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -11351,7 +11430,7 @@ void _wrap_dist_rpc_call_options_cancel_set_cdist_df3c328f470b7138(dist_rpc_call
 }
 
 
-dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_df3c328f470b7138() {
+dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_e6d29627cae5d09c() {
   dist_rpc_call_options *result = 0 ;
   dist_rpc_call_options *_swig_go_result;
   
@@ -11362,7 +11441,7 @@ dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_df3c328f470b7138() 
 }
 
 
-void _wrap_delete_dist_rpc_call_options_cdist_df3c328f470b7138(dist_rpc_call_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_call_options_cdist_e6d29627cae5d09c(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   
   arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
@@ -11372,7 +11451,7 @@ void _wrap_delete_dist_rpc_call_options_cdist_df3c328f470b7138(dist_rpc_call_opt
 }
 
 
-_gostring_ _wrap_dist_rpc_call_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_call_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11398,7 +11477,7 @@ _gostring_ _wrap_dist_rpc_call_cdist_df3c328f470b7138(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_rpc_begin_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_begin_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11424,7 +11503,7 @@ _gostring_ _wrap_dist_rpc_begin_cdist_df3c328f470b7138(long long _swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_rpc_client_methods_cdist_df3c328f470b7138(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_rpc_client_methods_cdist_e6d29627cae5d09c(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   dist_rpc_call_options *arg2 = (dist_rpc_call_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11441,7 +11520,7 @@ _gostring_ _wrap_dist_rpc_client_methods_cdist_df3c328f470b7138(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_remote_value_get_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_remote_value_get_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int64_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11458,7 +11537,7 @@ _gostring_ _wrap_dist_remote_value_get_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-intgo _wrap_dist_remote_value_ready_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_remote_value_ready_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11471,7 +11550,7 @@ intgo _wrap_dist_remote_value_ready_cdist_df3c328f470b7138(long long _swig_go_0)
 }
 
 
-void _wrap_dist_remote_value_cancel_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_remote_value_cancel_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -11481,7 +11560,7 @@ void _wrap_dist_remote_value_cancel_cdist_df3c328f470b7138(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_remote_value_retain_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_remote_value_retain_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   dist_remote_value *result = 0 ;
   long long _swig_go_result;
@@ -11494,7 +11573,7 @@ long long _wrap_dist_remote_value_retain_cdist_df3c328f470b7138(long long _swig_
 }
 
 
-void _wrap_dist_remote_value_release_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_remote_value_release_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -11504,7 +11583,7 @@ void _wrap_dist_remote_value_release_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-void _wrap_dist_server_options_num_threads_set_cdist_df3c328f470b7138(dist_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_server_options_num_threads_set_cdist_e6d29627cae5d09c(dist_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -11516,7 +11595,7 @@ void _wrap_dist_server_options_num_threads_set_cdist_df3c328f470b7138(dist_serve
 }
 
 
-void _wrap_dist_server_options_bind_address_set_cdist_df3c328f470b7138(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_server_options_bind_address_set_cdist_e6d29627cae5d09c(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11535,7 +11614,7 @@ void _wrap_dist_server_options_bind_address_set_cdist_df3c328f470b7138(dist_serv
 }
 
 
-void _wrap_dist_server_options_start_timeout_ns_set_cdist_df3c328f470b7138(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_start_timeout_ns_set_cdist_e6d29627cae5d09c(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -11547,7 +11626,7 @@ void _wrap_dist_server_options_start_timeout_ns_set_cdist_df3c328f470b7138(dist_
 }
 
 
-void _wrap_dist_server_options_max_message_bytes_set_cdist_df3c328f470b7138(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_max_message_bytes_set_cdist_e6d29627cae5d09c(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   size_t arg2 ;
   
@@ -11559,7 +11638,7 @@ void _wrap_dist_server_options_max_message_bytes_set_cdist_df3c328f470b7138(dist
 }
 
 
-void _wrap_dist_server_options_count_memory_cdist_df3c328f470b7138(dist_server_options *_swig_go_0) {
+void _wrap_dist_server_options_count_memory_cdist_e6d29627cae5d09c(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -11569,7 +11648,7 @@ void _wrap_dist_server_options_count_memory_cdist_df3c328f470b7138(dist_server_o
 }
 
 
-dist_server_options *_wrap_new_dist_server_options_cdist_df3c328f470b7138() {
+dist_server_options *_wrap_new_dist_server_options_cdist_e6d29627cae5d09c() {
   dist_server_options *result = 0 ;
   dist_server_options *_swig_go_result;
   
@@ -11580,7 +11659,7 @@ dist_server_options *_wrap_new_dist_server_options_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_dist_server_options_cdist_df3c328f470b7138(dist_server_options *_swig_go_0) {
+void _wrap_delete_dist_server_options_cdist_e6d29627cae5d09c(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -11590,7 +11669,7 @@ void _wrap_delete_dist_server_options_cdist_df3c328f470b7138(dist_server_options
 }
 
 
-_gostring_ _wrap_dist_server_create_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_server_create_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -11616,7 +11695,7 @@ _gostring_ _wrap_dist_server_create_cdist_df3c328f470b7138(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_server_create_local_cdist_df3c328f470b7138(dist_server_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_server_create_local_cdist_e6d29627cae5d09c(dist_server_options *_swig_go_0, long long *_swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   dist_server **arg2 = (dist_server **) 0 ;
   dist_status result;
@@ -11631,7 +11710,7 @@ _gostring_ _wrap_dist_server_create_local_cdist_df3c328f470b7138(dist_server_opt
 }
 
 
-_gostring_ _wrap_dist_server_register_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_closure_fn arg3 = (dist_closure_fn) 0 ;
@@ -11657,7 +11736,7 @@ _gostring_ _wrap_dist_server_register_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_server_register_update_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_update_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_server_update_fn arg3 = (dist_server_update_fn) 0 ;
@@ -11684,7 +11763,7 @@ _gostring_ _wrap_dist_server_register_update_cdist_df3c328f470b7138(long long _s
 }
 
 
-_gostring_ _wrap_dist_server_start_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_start_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11697,7 +11776,7 @@ _gostring_ _wrap_dist_server_start_cdist_df3c328f470b7138(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_server_target_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_target_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11710,7 +11789,7 @@ _gostring_ _wrap_dist_server_target_cdist_df3c328f470b7138(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_server_join_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_join_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -11727,7 +11806,7 @@ _gostring_ _wrap_dist_server_join_cdist_df3c328f470b7138(long long _swig_go_0, l
 }
 
 
-void _wrap_dist_server_stop_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_server_stop_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   
   arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
@@ -11737,7 +11816,7 @@ void _wrap_dist_server_stop_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_server_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11750,7 +11829,7 @@ _gostring_ _wrap_dist_server_destroy_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_name_cdist_df3c328f470b7138(long long _swig_go_0) {
+_gostring_ _wrap_dist_closure_name_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11763,7 +11842,7 @@ _gostring_ _wrap_dist_closure_name_cdist_df3c328f470b7138(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_closure_id_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_closure_id_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11776,7 +11855,7 @@ long long _wrap_dist_closure_id_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_closure_worker_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_closure_worker_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11789,7 +11868,7 @@ intgo _wrap_dist_closure_worker_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_closure_cancel_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_closure_cancel_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -11802,7 +11881,7 @@ long long _wrap_dist_closure_cancel_cdist_df3c328f470b7138(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_closure_read_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_closure_read_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -11828,7 +11907,7 @@ _gostring_ _wrap_dist_closure_read_cdist_df3c328f470b7138(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_closure_read_rows_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_closure_read_rows_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11852,7 +11931,7 @@ _gostring_ _wrap_dist_closure_read_rows_cdist_df3c328f470b7138(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_closure_assign_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_assign_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_assign_op arg3 ;
@@ -11876,7 +11955,7 @@ _gostring_ _wrap_dist_closure_assign_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_scatter_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_scatter_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_scatter_op arg3 ;
@@ -11900,7 +11979,7 @@ _gostring_ _wrap_dist_closure_scatter_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_closure_update_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_closure_update_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -11933,7 +12012,7 @@ _gostring_ _wrap_dist_closure_update_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_per_worker_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_closure_per_worker_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11955,7 +12034,7 @@ _gostring_ _wrap_dist_closure_per_worker_cdist_df3c328f470b7138(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_options_max_queued_set_cdist_df3c328f470b7138(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_queued_set_cdist_e6d29627cae5d09c(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -11967,7 +12046,7 @@ void _wrap_dist_coordinator_options_max_queued_set_cdist_df3c328f470b7138(dist_c
 }
 
 
-void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_df3c328f470b7138(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_e6d29627cae5d09c(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -11979,7 +12058,7 @@ void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_df3c328f470b71
 }
 
 
-void _wrap_dist_coordinator_options_max_losses_set_cdist_df3c328f470b7138(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_losses_set_cdist_e6d29627cae5d09c(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -11991,7 +12070,7 @@ void _wrap_dist_coordinator_options_max_losses_set_cdist_df3c328f470b7138(dist_c
 }
 
 
-void _wrap_dist_coordinator_options_timeout_ns_set_cdist_df3c328f470b7138(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_timeout_ns_set_cdist_e6d29627cae5d09c(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -12003,7 +12082,7 @@ void _wrap_dist_coordinator_options_timeout_ns_set_cdist_df3c328f470b7138(dist_c
 }
 
 
-void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_df3c328f470b7138(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_e6d29627cae5d09c(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   size_t arg2 ;
   
@@ -12015,7 +12094,7 @@ void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_df3c328f470b7138
 }
 
 
-dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_df3c328f470b7138() {
+dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_e6d29627cae5d09c() {
   dist_coordinator_options *result = 0 ;
   dist_coordinator_options *_swig_go_result;
   
@@ -12026,7 +12105,7 @@ dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_df3c328f470b7
 }
 
 
-void _wrap_delete_dist_coordinator_options_cdist_df3c328f470b7138(dist_coordinator_options *_swig_go_0) {
+void _wrap_delete_dist_coordinator_options_cdist_e6d29627cae5d09c(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   
   arg1 = *(dist_coordinator_options **)&_swig_go_0; 
@@ -12036,7 +12115,7 @@ void _wrap_delete_dist_coordinator_options_cdist_df3c328f470b7138(dist_coordinat
 }
 
 
-void _wrap_dist_coordinator_options_set_partitioner_cdist_df3c328f470b7138(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_set_partitioner_cdist_e6d29627cae5d09c(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -12048,7 +12127,7 @@ void _wrap_dist_coordinator_options_set_partitioner_cdist_df3c328f470b7138(dist_
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_cdist_df3c328f470b7138(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_create_cdist_e6d29627cae5d09c(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_coordinator_options *arg2 = (dist_coordinator_options *) 0 ;
   dist_coordinator **arg3 = (dist_coordinator **) 0 ;
@@ -12065,7 +12144,7 @@ _gostring_ _wrap_dist_coordinator_create_cdist_df3c328f470b7138(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_coordinator_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   
   arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
@@ -12075,7 +12154,7 @@ void _wrap_dist_coordinator_destroy_cdist_df3c328f470b7138(long long _swig_go_0)
 }
 
 
-void _wrap_dist_ps_variable_options_max_staleness_set_cdist_df3c328f470b7138(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_ps_variable_options_max_staleness_set_cdist_e6d29627cae5d09c(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12087,7 +12166,7 @@ void _wrap_dist_ps_variable_options_max_staleness_set_cdist_df3c328f470b7138(dis
 }
 
 
-void _wrap_dist_ps_variable_options_colocate_with_set_cdist_df3c328f470b7138(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_ps_variable_options_colocate_with_set_cdist_e6d29627cae5d09c(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12106,7 +12185,7 @@ void _wrap_dist_ps_variable_options_colocate_with_set_cdist_df3c328f470b7138(dis
 }
 
 
-dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_df3c328f470b7138() {
+dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_e6d29627cae5d09c() {
   dist_ps_variable_options *result = 0 ;
   dist_ps_variable_options *_swig_go_result;
   
@@ -12117,7 +12196,7 @@ dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_df3c328f470b7
 }
 
 
-void _wrap_delete_dist_ps_variable_options_cdist_df3c328f470b7138(dist_ps_variable_options *_swig_go_0) {
+void _wrap_delete_dist_ps_variable_options_cdist_e6d29627cae5d09c(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   
   arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
@@ -12127,7 +12206,7 @@ void _wrap_delete_dist_ps_variable_options_cdist_df3c328f470b7138(dist_ps_variab
 }
 
 
-void _wrap_dist_ps_variable_options_set_partitions_cdist_df3c328f470b7138(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_ps_variable_options_set_partitions_cdist_e6d29627cae5d09c(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -12141,7 +12220,7 @@ void _wrap_dist_ps_variable_options_set_partitions_cdist_df3c328f470b7138(dist_p
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_variable_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_variable_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12168,7 +12247,7 @@ _gostring_ _wrap_dist_coordinator_create_variable_cdist_df3c328f470b7138(long lo
 }
 
 
-long long _wrap_dist_coordinator_num_variables_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_coordinator_num_variables_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -12181,7 +12260,7 @@ long long _wrap_dist_coordinator_num_variables_cdist_df3c328f470b7138(long long 
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_name_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_variable_name_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -12196,7 +12275,7 @@ _gostring_ _wrap_dist_coordinator_variable_name_cdist_df3c328f470b7138(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_spec_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_variable_spec_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12233,7 +12312,7 @@ _gostring_ _wrap_dist_coordinator_variable_spec_cdist_df3c328f470b7138(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_part_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_coordinator_variable_part_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -12268,7 +12347,7 @@ _gostring_ _wrap_dist_coordinator_variable_part_cdist_df3c328f470b7138(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -12294,7 +12373,7 @@ _gostring_ _wrap_dist_coordinator_read_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_rows_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_rows_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -12318,7 +12397,7 @@ _gostring_ _wrap_dist_coordinator_read_rows_cdist_df3c328f470b7138(long long _sw
 }
 
 
-_gostring_ _wrap_dist_coordinator_assign_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_assign_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_assign_op arg3 ;
@@ -12342,7 +12421,7 @@ _gostring_ _wrap_dist_coordinator_assign_cdist_df3c328f470b7138(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_scatter_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_scatter_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_scatter_op arg3 ;
@@ -12366,7 +12445,7 @@ _gostring_ _wrap_dist_coordinator_scatter_cdist_df3c328f470b7138(long long _swig
 }
 
 
-_gostring_ _wrap_dist_coordinator_update_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_coordinator_update_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -12399,7 +12478,7 @@ _gostring_ _wrap_dist_coordinator_update_cdist_df3c328f470b7138(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_save_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_save_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12419,7 +12498,7 @@ _gostring_ _wrap_dist_coordinator_save_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_restore_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_restore_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -12441,7 +12520,7 @@ _gostring_ _wrap_dist_coordinator_restore_cdist_df3c328f470b7138(long long _swig
 }
 
 
-void _wrap_dist_schedule_options_timeout_ns_set_cdist_df3c328f470b7138(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_timeout_ns_set_cdist_e6d29627cae5d09c(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t arg2 ;
   
@@ -12453,7 +12532,7 @@ void _wrap_dist_schedule_options_timeout_ns_set_cdist_df3c328f470b7138(dist_sche
 }
 
 
-void _wrap_dist_schedule_options_cancel_set_cdist_df3c328f470b7138(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_cancel_set_cdist_e6d29627cae5d09c(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -12465,7 +12544,7 @@ void _wrap_dist_schedule_options_cancel_set_cdist_df3c328f470b7138(dist_schedule
 }
 
 
-dist_schedule_options *_wrap_new_dist_schedule_options_cdist_df3c328f470b7138() {
+dist_schedule_options *_wrap_new_dist_schedule_options_cdist_e6d29627cae5d09c() {
   dist_schedule_options *result = 0 ;
   dist_schedule_options *_swig_go_result;
   
@@ -12476,7 +12555,7 @@ dist_schedule_options *_wrap_new_dist_schedule_options_cdist_df3c328f470b7138() 
 }
 
 
-void _wrap_delete_dist_schedule_options_cdist_df3c328f470b7138(dist_schedule_options *_swig_go_0) {
+void _wrap_delete_dist_schedule_options_cdist_e6d29627cae5d09c(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   
   arg1 = *(dist_schedule_options **)&_swig_go_0; 
@@ -12486,7 +12565,7 @@ void _wrap_delete_dist_schedule_options_cdist_df3c328f470b7138(dist_schedule_opt
 }
 
 
-_gostring_ _wrap_dist_coordinator_schedule_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_coordinator_schedule_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -12512,7 +12591,7 @@ _gostring_ _wrap_dist_coordinator_schedule_cdist_df3c328f470b7138(long long _swi
 }
 
 
-_gostring_ _wrap_dist_coordinator_join_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_coordinator_join_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -12529,7 +12608,7 @@ _gostring_ _wrap_dist_coordinator_join_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_done_cdist_df3c328f470b7138(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_done_cdist_e6d29627cae5d09c(long long _swig_go_0, int *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -12544,7 +12623,7 @@ _gostring_ _wrap_dist_coordinator_done_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -12573,7 +12652,7 @@ _gostring_ _wrap_dist_coordinator_create_per_worker_cdist_df3c328f470b7138(long 
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_e6d29627cae5d09c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12586,7 +12665,7 @@ intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_df3c328f470b7138(dist_coordi
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_e6d29627cae5d09c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12599,7 +12678,7 @@ intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_df3c328f470b7138(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_e6d29627cae5d09c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12612,7 +12691,7 @@ intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_df3c328f470b7138(dist_co
 }
 
 
-long long _wrap_dist_coordinator_stats_queued_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_queued_get_cdist_e6d29627cae5d09c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12625,7 +12704,7 @@ long long _wrap_dist_coordinator_stats_queued_get_cdist_df3c328f470b7138(dist_co
 }
 
 
-long long _wrap_dist_coordinator_stats_in_flight_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_in_flight_get_cdist_e6d29627cae5d09c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12638,7 +12717,7 @@ long long _wrap_dist_coordinator_stats_in_flight_get_cdist_df3c328f470b7138(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_scheduled_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_scheduled_get_cdist_e6d29627cae5d09c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12651,7 +12730,7 @@ long long _wrap_dist_coordinator_stats_scheduled_get_cdist_df3c328f470b7138(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_completed_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_completed_get_cdist_e6d29627cae5d09c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12664,7 +12743,7 @@ long long _wrap_dist_coordinator_stats_completed_get_cdist_df3c328f470b7138(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_failed_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_failed_get_cdist_e6d29627cae5d09c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12677,7 +12756,7 @@ long long _wrap_dist_coordinator_stats_failed_get_cdist_df3c328f470b7138(dist_co
 }
 
 
-long long _wrap_dist_coordinator_stats_cancelled_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_cancelled_get_cdist_e6d29627cae5d09c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12690,7 +12769,7 @@ long long _wrap_dist_coordinator_stats_cancelled_get_cdist_df3c328f470b7138(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_losses_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_losses_get_cdist_e6d29627cae5d09c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12703,7 +12782,7 @@ long long _wrap_dist_coordinator_stats_losses_get_cdist_df3c328f470b7138(dist_co
 }
 
 
-long long _wrap_dist_coordinator_stats_mark_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_mark_get_cdist_e6d29627cae5d09c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12716,7 +12795,7 @@ long long _wrap_dist_coordinator_stats_mark_get_cdist_df3c328f470b7138(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_e6d29627cae5d09c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -12729,7 +12808,7 @@ long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_df3c328f470b7138(dis
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_e6d29627cae5d09c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -12742,7 +12821,7 @@ long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_df3c328f470b7138
 }
 
 
-dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_df3c328f470b7138() {
+dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_e6d29627cae5d09c() {
   dist_coordinator_stats *result = 0 ;
   dist_coordinator_stats *_swig_go_result;
   
@@ -12753,7 +12832,7 @@ dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_df3c328f470b7138(
 }
 
 
-void _wrap_delete_dist_coordinator_stats_cdist_df3c328f470b7138(dist_coordinator_stats *_swig_go_0) {
+void _wrap_delete_dist_coordinator_stats_cdist_e6d29627cae5d09c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   
   arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
@@ -12763,7 +12842,7 @@ void _wrap_delete_dist_coordinator_stats_cdist_df3c328f470b7138(dist_coordinator
 }
 
 
-_gostring_ _wrap_dist_coordinator_query_cdist_df3c328f470b7138(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_query_cdist_e6d29627cae5d09c(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   dist_coordinator_stats *arg2 = (dist_coordinator_stats *) 0 ;
   dist_status result;
@@ -12778,7 +12857,7 @@ _gostring_ _wrap_dist_coordinator_query_cdist_df3c328f470b7138(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_df3c328f470b7138(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_e6d29627cae5d09c(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -12803,7 +12882,7 @@ _gostring_ _wrap_dist_topology_create_cdist_df3c328f470b7138(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -12813,7 +12892,7 @@ void _wrap_dist_topology_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -12838,7 +12917,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_df3c328f470b7138(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_df3c328f470b7138(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -12848,7 +12927,7 @@ void _wrap_dist_device_assignment_destroy_cdist_df3c328f470b7138(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_df3c328f470b7138(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_e6d29627cae5d09c(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -12863,7 +12942,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_df3c328f470b7138(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12876,7 +12955,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_df3c328f470b7138(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12889,7 +12968,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_df3c328f470b7138(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12902,7 +12981,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_df3c328f470b7138(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -12915,7 +12994,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_df3c328f470b7138(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -12932,7 +13011,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_df3c328f470b7138(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -12949,7 +13028,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_df3c328f470b7138(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -12966,7 +13045,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -12993,7 +13072,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_df3c328f470b7138(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -13020,7 +13099,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_df3c328f470b7138(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -13043,7 +13122,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_df3c328f470b7138(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_df3c328f470b7138(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_e6d29627cae5d09c(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -13058,7 +13137,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_df3c328f470b7138(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -13071,7 +13150,7 @@ long long _wrap_dist_device_assignment_topology_cdist_df3c328f470b7138(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13084,7 +13163,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_df3c328f470b7138(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13097,7 +13176,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_df3c328f470b7138(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -13116,7 +13195,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_df3c328f470b7138(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -13145,7 +13224,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_df3c328f470b7138(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -13174,7 +13253,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_df3c328f470b7138(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_df3c328f470b7138(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_e6d29627cae5d09c(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition_kind arg2 ;
   
@@ -13186,7 +13265,7 @@ void _wrap_dist_partition_kind_set_cdist_df3c328f470b7138(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_df3c328f470b7138(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_e6d29627cae5d09c(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition_kind result;
   intgo _swig_go_result;
@@ -13199,7 +13278,7 @@ intgo _wrap_dist_partition_kind_get_cdist_df3c328f470b7138(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_df3c328f470b7138(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_e6d29627cae5d09c(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -13211,7 +13290,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_df3c328f470b7138(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_df3c328f470b7138(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_e6d29627cae5d09c(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13224,7 +13303,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_df3c328f470b7138(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_df3c328f470b7138(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_e6d29627cae5d09c(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -13236,7 +13315,7 @@ void _wrap_dist_partition_logical_device_set_cdist_df3c328f470b7138(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_df3c328f470b7138(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_e6d29627cae5d09c(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13249,7 +13328,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_df3c328f470b7138(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_df3c328f470b7138(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_e6d29627cae5d09c(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -13261,7 +13340,7 @@ void _wrap_dist_partition_uneven_set_cdist_df3c328f470b7138(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_df3c328f470b7138(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_e6d29627cae5d09c(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13274,7 +13353,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_df3c328f470b7138(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_df3c328f470b7138(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_e6d29627cae5d09c(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -13286,7 +13365,7 @@ void _wrap_dist_partition_spmd_set_cdist_df3c328f470b7138(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_df3c328f470b7138(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_e6d29627cae5d09c(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13299,7 +13378,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_df3c328f470b7138(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_df3c328f470b7138() {
+dist_partition *_wrap_new_dist_partition_cdist_e6d29627cae5d09c() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -13310,7 +13389,7 @@ dist_partition *_wrap_new_dist_partition_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_df3c328f470b7138(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_e6d29627cae5d09c(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -13320,7 +13399,7 @@ void _wrap_delete_dist_partition_cdist_df3c328f470b7138(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_df3c328f470b7138(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_e6d29627cae5d09c(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -13334,7 +13413,7 @@ void _wrap_dist_partition_set_shape_cdist_df3c328f470b7138(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_df3c328f470b7138(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_e6d29627cae5d09c(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -13348,7 +13427,7 @@ void _wrap_dist_partition_set_dimensions_cdist_df3c328f470b7138(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_df3c328f470b7138(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_e6d29627cae5d09c(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13361,7 +13440,7 @@ _gostring_ _wrap_dist_partition_check_cdist_df3c328f470b7138(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_df3c328f470b7138(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_e6d29627cae5d09c(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -13373,7 +13452,7 @@ void _wrap_dist_split_options_uneven_set_cdist_df3c328f470b7138(dist_split_optio
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_df3c328f470b7138() {
+dist_split_options *_wrap_new_dist_split_options_cdist_e6d29627cae5d09c() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -13384,7 +13463,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_df3c328f470b7138(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_e6d29627cae5d09c(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -13394,7 +13473,7 @@ void _wrap_delete_dist_split_options_cdist_df3c328f470b7138(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -13413,7 +13492,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_df3c328f470b7138(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13430,7 +13509,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_df3c328f470b7138(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13443,7 +13522,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_df3c328f470b7138(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_df3c328f470b7138(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -13456,7 +13535,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_df3c328f470b7138(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_df3c328f470b7138(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_e6d29627cae5d09c(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -13471,7 +13550,7 @@ _gostring_ _wrap_dist_value_partition_cdist_df3c328f470b7138(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_df3c328f470b7138(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_e6d29627cae5d09c(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -13483,7 +13562,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_df3c328f470b7138(dist_devic
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_df3c328f470b7138(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_e6d29627cae5d09c(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -13495,7 +13574,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_df3c328f470b7138(dist_devices_o
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_df3c328f470b7138(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_e6d29627cae5d09c(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -13507,7 +13586,7 @@ void _wrap_dist_devices_options_add_result_cdist_df3c328f470b7138(dist_devices_o
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_df3c328f470b7138() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_e6d29627cae5d09c() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -13518,7 +13597,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_df3c328f470b7138(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_e6d29627cae5d09c(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -13528,7 +13607,7 @@ void _wrap_delete_dist_devices_options_cdist_df3c328f470b7138(dist_devices_optio
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -13554,7 +13633,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_df3c328f470b7138(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_df3c328f470b7138(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_e6d29627cae5d09c(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13567,7 +13646,7 @@ intgo _wrap_dist_device_replica_cdist_df3c328f470b7138(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13591,7 +13670,7 @@ _gostring_ _wrap_dist_device_axis_cdist_df3c328f470b7138(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -13613,7 +13692,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_df3c328f470b7138(long long _swig_g
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_df3c328f470b7138() {
+dist_halo *_wrap_new_dist_halo_cdist_e6d29627cae5d09c() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -13624,7 +13703,7 @@ dist_halo *_wrap_new_dist_halo_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_df3c328f470b7138(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_e6d29627cae5d09c(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -13634,7 +13713,7 @@ void _wrap_delete_dist_halo_cdist_df3c328f470b7138(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_df3c328f470b7138(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_e6d29627cae5d09c(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -13648,7 +13727,7 @@ void _wrap_dist_halo_set_parts_cdist_df3c328f470b7138(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_df3c328f470b7138(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_e6d29627cae5d09c(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -13662,7 +13741,7 @@ void _wrap_dist_halo_set_low_cdist_df3c328f470b7138(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_df3c328f470b7138(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_e6d29627cae5d09c(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -13676,7 +13755,7 @@ void _wrap_dist_halo_set_high_cdist_df3c328f470b7138(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_df3c328f470b7138(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_e6d29627cae5d09c(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -13690,7 +13769,7 @@ void _wrap_dist_halo_set_edges_cdist_df3c328f470b7138(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_df3c328f470b7138(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_e6d29627cae5d09c(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -13719,7 +13798,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_df3c328f470b7138(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_df3c328f470b7138(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_e6d29627cae5d09c(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -13750,7 +13829,7 @@ _gostring_ _wrap_dist_reshard_cdist_df3c328f470b7138(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_df3c328f470b7138(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_e6d29627cae5d09c(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -13771,7 +13850,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_df3c328f470b7138(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_df3c328f470b7138(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_e6d29627cae5d09c(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -13791,7 +13870,7 @@ intgo _wrap_fail_cdist_df3c328f470b7138(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_df3c328f470b7138(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_e6d29627cae5d09c(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -13811,7 +13890,7 @@ intgo _wrap_fail_as_told_cdist_df3c328f470b7138(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_own_words_cdist_df3c328f470b7138(_gostring_ _swig_go_0) {
+_gostring_ _wrap_own_words_cdist_e6d29627cae5d09c(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   char *result = 0 ;
@@ -13829,7 +13908,7 @@ _gostring_ _wrap_own_words_cdist_df3c328f470b7138(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_rpc_arguments_cdist_df3c328f470b7138(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_rpc_arguments_cdist_e6d29627cae5d09c(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_value **arg1 = (dist_value **) 0 ;
   size_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13846,7 +13925,7 @@ _gostring_ _wrap_rpc_arguments_cdist_df3c328f470b7138(_goslice_ _swig_go_0, long
 }
 
 
-_gostring_ _wrap_Text_text_cdist_df3c328f470b7138(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_e6d29627cae5d09c(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13859,7 +13938,7 @@ _gostring_ _wrap_Text_text_cdist_df3c328f470b7138(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_e6d29627cae5d09c(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -13874,7 +13953,7 @@ _gostring_ _wrap_Text_explain_cdist_df3c328f470b7138(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_e6d29627cae5d09c(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -13889,7 +13968,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_df3c328f470b7138(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_e6d29627cae5d09c(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -13904,7 +13983,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_df3c328f470b7138(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_e6d29627cae5d09c(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -13919,7 +13998,7 @@ _gostring_ _wrap_Text_describe_value_cdist_df3c328f470b7138(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_e6d29627cae5d09c(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -13934,7 +14013,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_df3c328f470b7138(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_e6d29627cae5d09c(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -13949,7 +14028,7 @@ _gostring_ _wrap_Text_write_trace_cdist_df3c328f470b7138(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_coordinator_trace_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_coordinator_trace_cdist_e6d29627cae5d09c(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_coordinator *arg2 = (dist_coordinator *) 0 ;
   dist_status result;
@@ -13964,7 +14043,7 @@ _gostring_ _wrap_Text_write_coordinator_trace_cdist_df3c328f470b7138(Text *_swig
 }
 
 
-_gostring_ _wrap_Text_write_server_trace_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_server_trace_cdist_e6d29627cae5d09c(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_server *arg2 = (dist_server *) 0 ;
   dist_status result;
@@ -13979,7 +14058,7 @@ _gostring_ _wrap_Text_write_server_trace_cdist_df3c328f470b7138(Text *_swig_go_0
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_e6d29627cae5d09c(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -14001,7 +14080,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_df3c328f470b7138(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_df3c328f470b7138(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_e6d29627cae5d09c(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -14016,7 +14095,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_df3c328f470b7138(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_df3c328f470b7138(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_e6d29627cae5d09c(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14036,7 +14115,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_df3c328f470b7138(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_df3c328f470b7138() {
+Text *_wrap_new_Text_cdist_e6d29627cae5d09c() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -14047,7 +14126,7 @@ Text *_wrap_new_Text_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_Text_cdist_df3c328f470b7138(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_e6d29627cae5d09c(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -14057,7 +14136,7 @@ void _wrap_delete_Text_cdist_df3c328f470b7138(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_e6d29627cae5d09c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -14072,7 +14151,7 @@ _gostring_ _wrap_Stragglers_read_cdist_df3c328f470b7138(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_df3c328f470b7138(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_e6d29627cae5d09c(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14085,7 +14164,7 @@ long long _wrap_Stragglers_size_cdist_df3c328f470b7138(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_e6d29627cae5d09c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -14100,7 +14179,7 @@ intgo _wrap_Stragglers_collective_cdist_df3c328f470b7138(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_e6d29627cae5d09c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -14115,7 +14194,7 @@ intgo _wrap_Stragglers_group_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_e6d29627cae5d09c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -14130,7 +14209,7 @@ intgo _wrap_Stragglers_replica_cdist_df3c328f470b7138(Stragglers *_swig_go_0, lo
 }
 
 
-intgo _wrap_Stragglers_worker_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_worker_cdist_e6d29627cae5d09c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -14145,7 +14224,7 @@ intgo _wrap_Stragglers_worker_cdist_df3c328f470b7138(Stragglers *_swig_go_0, lon
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_e6d29627cae5d09c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -14160,7 +14239,7 @@ long long _wrap_Stragglers_rounds_cdist_df3c328f470b7138(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_e6d29627cae5d09c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -14175,7 +14254,7 @@ long long _wrap_Stragglers_times_last_cdist_df3c328f470b7138(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_e6d29627cae5d09c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -14190,7 +14269,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_df3c328f470b7138(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_e6d29627cae5d09c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -14205,7 +14284,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_df3c328f470b7138(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_df3c328f470b7138(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_e6d29627cae5d09c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -14220,7 +14299,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_df3c328f470b7138(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_df3c328f470b7138() {
+Stragglers *_wrap_new_Stragglers_cdist_e6d29627cae5d09c() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -14231,7 +14310,7 @@ Stragglers *_wrap_new_Stragglers_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_df3c328f470b7138(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_e6d29627cae5d09c(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -14241,7 +14320,7 @@ void _wrap_delete_Stragglers_cdist_df3c328f470b7138(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_df3c328f470b7138(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_e6d29627cae5d09c(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14254,7 +14333,7 @@ long long _wrap_Numbers_size_cdist_df3c328f470b7138(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_df3c328f470b7138(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_e6d29627cae5d09c(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -14269,7 +14348,7 @@ long long _wrap_Numbers_at_cdist_df3c328f470b7138(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_df3c328f470b7138(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_e6d29627cae5d09c(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -14281,7 +14360,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_df3c328f470b7138(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_df3c328f470b7138(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_e6d29627cae5d09c(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -14293,7 +14372,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_df3c328f470b7138(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_df3c328f470b7138(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_e6d29627cae5d09c(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -14305,7 +14384,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_df3c328f470b7138(Numbers *_swi
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_df3c328f470b7138(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_e6d29627cae5d09c(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -14317,7 +14396,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_df3c328f470b7138(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_df3c328f470b7138(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_e6d29627cae5d09c(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -14336,7 +14415,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_df3c328f470b7138(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_df3c328f470b7138(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_e6d29627cae5d09c(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -14355,7 +14434,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_df3c328f470b713
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_df3c328f470b7138(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_e6d29627cae5d09c(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -14367,7 +14446,7 @@ void _wrap_Numbers_partition_shape_cdist_df3c328f470b7138(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_df3c328f470b7138(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_e6d29627cae5d09c(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -14379,7 +14458,7 @@ void _wrap_Numbers_partition_dimensions_cdist_df3c328f470b7138(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_df3c328f470b7138(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_e6d29627cae5d09c(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -14396,7 +14475,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_df3c328f470b7138(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_df3c328f470b7138(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_e6d29627cae5d09c(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -14428,7 +14507,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_df3c328f470b7138(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_df3c328f470b7138(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_e6d29627cae5d09c(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -14443,7 +14522,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_df3c328f470b7138(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_df3c328f470b7138() {
+Numbers *_wrap_new_Numbers_cdist_e6d29627cae5d09c() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -14454,7 +14533,7 @@ Numbers *_wrap_new_Numbers_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_Numbers_cdist_df3c328f470b7138(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_e6d29627cae5d09c(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -14464,7 +14543,7 @@ void _wrap_delete_Numbers_cdist_df3c328f470b7138(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -14487,7 +14566,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_df3c328f470b7138(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -14514,7 +14593,7 @@ void _wrap_tensor_at_cdist_df3c328f470b7138(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_set_number_at_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_set_number_at_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -14528,7 +14607,7 @@ void _wrap_set_number_at_cdist_df3c328f470b7138(long long _swig_go_0, long long 
 }
 
 
-void _wrap_Destinations_add_cdist_df3c328f470b7138(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_e6d29627cae5d09c(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -14549,7 +14628,7 @@ void _wrap_Destinations_add_cdist_df3c328f470b7138(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_df3c328f470b7138(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_e6d29627cae5d09c(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -14562,7 +14641,7 @@ dist_destination *_wrap_Destinations_get_cdist_df3c328f470b7138(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_df3c328f470b7138() {
+Destinations *_wrap_new_Destinations_cdist_e6d29627cae5d09c() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -14573,7 +14652,7 @@ Destinations *_wrap_new_Destinations_cdist_df3c328f470b7138() {
 }
 
 
-void _wrap_delete_Destinations_cdist_df3c328f470b7138(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_e6d29627cae5d09c(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -14583,7 +14662,7 @@ void _wrap_delete_Destinations_cdist_df3c328f470b7138(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_dtype arg3 ;
@@ -14613,7 +14692,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_df3c328f470b7138(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_df3c328f470b7138(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_e6d29627cae5d09c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_dtype arg3 ;
@@ -14643,7 +14722,7 @@ _gostring_ _wrap_quick_broadcast_cdist_df3c328f470b7138(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_df3c328f470b7138(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_e6d29627cae5d09c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14663,7 +14742,7 @@ _gostring_ _wrap_run_until_cdist_df3c328f470b7138(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_df3c328f470b7138(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_e6d29627cae5d09c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
