@@ -32,10 +32,7 @@ class Request {
     DIST_TRY(strategy_.check_cross_replica(name_));
     DIST_TRY(require(path, name_, "path"));
     DIST_TRY(read_options(options, &options_, "dist_checkpoint_options"));
-    if (options_.sharded != 0 && options_.sharded != 1) {
-      return invalid_argument("`%s()`: `dist_checkpoint_options.sharded` is %" PRId32 ", but must be 0 or 1",
-                              name_, options_.sharded);
-    }
+    DIST_TRY(require_flag(options_.sharded, "dist_checkpoint_options.sharded"));
     DIST_TRY(check_list(variables, n, name_, "variables"));
     variables_.reserve(n);
     for (std::size_t i = 0; i < n; ++i) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // collective.h: collectives, groups of some replicas, and communication options.
 #include "capi/collective.hpp"
+
+#include <cstring>
+
 #include "capi/guard.hpp"
 #include "capi/options.hpp"
 #include "core/collective/reduce_apply.hpp"
@@ -13,9 +16,7 @@ using namespace dist::capi;
 
 Status dist::capi::make_member(dist_replica* replica, const dist_collective_options& options,
                                const char* name, std::optional<Member>* out) {
-  if (options.planned != 0 && options.planned != 1) {
-    return invalid_argument("`%s()`: `options->planned` is %d, but must be 0 or 1", name, options.planned);
-  }
+  DIST_TRY(require_flag(options.planned, "dist_collective_options.planned"));
   DIST_TRY(require_timeout(options.timeout_ns, "dist_collective_options.timeout_ns"));
   DIST_TRY(check_numerics(numerics_of(options.numerics, DIST_NUMERICS_ORDERED)));
   Replica& self = unwrap(replica);
@@ -27,15 +28,37 @@ Status dist::capi::make_member(dist_replica* replica, const dist_collective_opti
   return member_of(subgroup, self, options.tag, options.timeout_ns, name, out);
 }
 
-Status dist::capi::require_blocking(const dist_collective_options& options, const char* name) noexcept {
-  if (options.planned == 0) return kOk;
-  return invalid_argument("`%s()` blocks and cannot be planned, but `options->planned` is 1. Leave it 0.",
-                          name);
+Status dist::capi::require_used(const dist_collective_options& options, Collective collective,
+                                dist_reduce_op op, const char* name) noexcept {
+  const CollectiveTraits& traits = traits_of(collective);
+  const bool users = traits.reduces && op == DIST_REDUCE_USER;
+  const char* const unused = options.axis != 0 && !traits.cuts && !traits.joins ? "axis"
+                             : options.splits != nullptr && !traits.swaps()     ? "splits"
+                             : options.contributions > 1 && !traits.reduces     ? "contributions"
+                             : options.weights != nullptr && !traits.reduces    ? "weights"
+                             : options.reduce_fn != nullptr && !users           ? "reduce_fn"
+                             : options.reduce_element_bytes != 0 && !users      ? "reduce_element_bytes"
+                                                                                : nullptr;
+  if (unused == nullptr) return kOk;
+  if (!traits.reduces || std::strncmp(unused, "reduce", 6) != 0)
+    return invalid_argument("`%s()` does not use `options->%s`. Leave it unset.", name, unused);
+  return invalid_argument("`%s()` uses `options->%s` only if `op` is `DIST_REDUCE_USER`. Leave it unset.",
+                          name, unused);
+}
+
+Status dist::capi::require_blocking(const dist_collective_options& options, Collective collective,
+                                    dist_reduce_op op, const char* name) noexcept {
+  if (options.planned == 0) return require_used(options, collective, op, name);
+  return invalid_argument(
+      "`%s()` blocks and cannot be planned, but `options->planned` is set. Leave it unset.", name);
 }
 
 Status dist::capi::require_plain(const dist_collective_options& options, const char* name) noexcept {
-  if (options.group == nullptr) return require_blocking(options, name);
-  return invalid_argument("`%s()` runs on all replicas, but `options->group` is set. Leave it `NULL`.", name);
+  if (options.group != nullptr) {
+    return invalid_argument("`%s()` runs on all replicas, but `options->group` is set. Leave it unset.",
+                            name);
+  }
+  return require_blocking(options, Collective::kMergeCall, {}, name);
 }
 
 namespace {
@@ -68,7 +91,7 @@ Call call_of(Replica& replica, Collective collective, const Tensors& tensors,
   call.axis = options.axis;
   call.user_op = options.reduce_fn;
   call.user_data = options.reduce_user_data;
-  if (call.reduces()) call.element_bytes = options.reduce_element_bytes;
+  call.element_bytes = options.reduce_element_bytes;
   call.in = tensors.in;
   call.out = tensors.out;
   call.n = tensors.n;
@@ -88,10 +111,11 @@ dist_status exchange_tensors(dist_replica* replica, const dist_collective_option
         Call call = call_of(self, collective, tensors, given);
         set(call);
         if (call.op == DIST_REDUCE_USER) call.group = &member.group;
+        if (options != nullptr) DIST_TRY(require_used(given, collective, call.op, name));
         if (out_work != nullptr) return begin(self, member, call, given, out_work);
         if (given.planned == 1) {
           return invalid_argument(
-              "`%s()`: `options->planned` is 1, but `out_work` is `NULL`. Pass `out_work` to get the plan.",
+              "`%s()`: `options->planned` is set, but `out_work` is `NULL`. Pass `out_work` to get the plan.",
               name);
         }
         return collective_of(self, member, call);
@@ -218,10 +242,10 @@ dist_status exchange_nest(dist_replica* replica, const dist_collective_options* 
       replica, options, name, [&](const Member& member, const dist_collective_options& given) -> Status {
         DIST_TRY(require(value, name, "value"));
         DIST_TRY(require(out_value, name, "out_value"));
-        DIST_TRY(require_blocking(given, name));
+        DIST_TRY(require_blocking(given, collective, op, name));
         if (given.contributions > 1) {
           return invalid_argument(
-              "`%s()`: `options->contributions` is %zu, but the call takes one value. Leave it 0.", name,
+              "`%s()`: `options->contributions` is %zu, but the call takes one value. Leave it unset.", name,
               given.contributions);
         }
         Call call = call_of(unwrap(replica), collective, {nullptr, nullptr, 0}, given);
@@ -258,7 +282,7 @@ dist_status dist_reduce_apply(dist_replica* replica, dist_reduce_op op, const di
       replica, options, "dist_reduce_apply",
       [&](const Member& member, const dist_collective_options& given) -> Status {
         DIST_TRY(require(apply, "dist_reduce_apply", "apply"));
-        DIST_TRY(require_blocking(given, "dist_reduce_apply"));
+        DIST_TRY(require_blocking(given, Collective::kReduceApply, op, "dist_reduce_apply"));
         dist_apply_options how;
         DIST_TRY(read_options(apply, &how, "dist_apply_options"));
         Call call = call_of(unwrap(replica), Collective::kReduceApply, {gradients, parameters, n}, given);

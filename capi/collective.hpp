@@ -14,9 +14,13 @@ namespace dist::capi {
 Status make_member(dist_replica* replica, const dist_collective_options& options, const char* name,
                    std::optional<Member>* out);
 
-// For calls that always block.
-Status require_blocking(const dist_collective_options& options, const char* name) noexcept;
-// For collectives that also require all replicas.
+// Fails if an option is set that the collective does not use with this operator.
+Status require_used(const dist_collective_options& options, Collective collective, dist_reduce_op op,
+                    const char* name) noexcept;
+// The same, for calls that always block.
+Status require_blocking(const dist_collective_options& options, Collective collective, dist_reduce_op op,
+                        const char* name) noexcept;
+// The same, for calls that do not reduce tensors of their own, and require all replicas.
 Status require_plain(const dist_collective_options& options, const char* name) noexcept;
 
 // Makes the checks that every collective needs and calls `body` with the member. The text in the options is

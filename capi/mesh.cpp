@@ -276,7 +276,7 @@ dist_status dist_halo_exchange(dist_replica* device, const dist_tensor* in, cons
   constexpr const char* kCall = "dist_halo_exchange";
   return with_member(device, options, kCall,
                      [&](const Member& member, const dist_collective_options& given) -> Status {
-                       DIST_TRY(require_blocking(given, kCall));
+                       DIST_TRY(require_blocking(given, Collective::kHaloExchange, {}, kCall));
                        DIST_TRY(require(in, kCall, "in"));
                        DIST_TRY(require(out, kCall, "out"));
                        Halo known;
@@ -291,7 +291,7 @@ dist_status dist_reshard(dist_replica* device, const dist_partition* from, const
   constexpr const char* kCall = "dist_reshard";
   return with_member(device, options, kCall,
                      [&](const Member& member, const dist_collective_options& given) -> Status {
-                       DIST_TRY(require_blocking(given, kCall));
+                       DIST_TRY(require_blocking(given, Collective::kReshard, {}, kCall));
                        Partition known_from;
                        Partition known_to;
                        DIST_TRY(read_both(from, to, kCall, &known_from, &known_to));

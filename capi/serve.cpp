@@ -188,7 +188,7 @@ dist_status dist_request_wait_any(dist_request* const* requests, size_t n, int64
                                   size_t* out_index) {
   constexpr const char* kCall = "dist_request_wait_any";
   return guard([&]() -> Status {
-    if (n == 0) return invalid_argument("`%s()`: n is 0, but must be at least 1", kCall);
+    if (n == 0) return invalid_argument("`%s()`: the list of requests is empty", kCall);
     DIST_TRY(require(requests, kCall, "requests"));
     DIST_TRY(check_list(requests, n, kCall, "requests"));
     DIST_TRY(require(out_index, kCall, "out_index"));

@@ -68,7 +68,7 @@ dist_status dist_work_wait(dist_work* work, int64_t timeout_ns) {
 
 dist_status dist_work_wait_any(dist_work* const* works, size_t n, int64_t timeout_ns, size_t* out_index) {
   return guard([&]() -> Status {
-    if (n == 0) return invalid_argument("`dist_work_wait_any()`: n is 0, but must be at least 1");
+    if (n == 0) return invalid_argument("`dist_work_wait_any()`: the list of works is empty");
     DIST_TRY(require(works, "dist_work_wait_any", "works"));
     DIST_TRY(check_list(works, n, "dist_work_wait_any", "works"));
     DIST_TRY(require(out_index, "dist_work_wait_any", "out_index"));

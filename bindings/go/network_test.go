@@ -261,7 +261,7 @@ func TestWorkersReadTheRowsOfOneProcess(t *testing.T) {
 	}
 	_, err = newWorkers(t, dist.CallerThread, 1, 1)[0].NewDataset([]dist.Array{dist.Of([]float32{1, 2})},
 		&dist.DatasetOptions{GlobalBatchSize: 2, AsOneProcess: true, ShardPolicy: dist.ShardOff})
-	fails(t, err, dist.ErrInvalidArgument, "AsOneProcess is 1")
+	fails(t, err, dist.ErrInvalidArgument, "AsOneProcess is set")
 }
 
 func TestWorkersFailTogether(t *testing.T) {

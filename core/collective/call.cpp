@@ -125,12 +125,8 @@ Status Call::check_elements_of(std::size_t t) const noexcept {
 Status Call::check_options(int me, int size) noexcept {
   DIST_TRY(check_numerics(numerics));
   if (contributions > most_contributions(size)) {
-    return invalid_argument("`contributions` is %zu, but must be at most %zu", contributions,
-                            most_contributions(size));
-  }
-  if (!reduces() && contributions > 1) {
-    return invalid_argument("`contributions` is %zu, but %s does not reduce", contributions,
-                            collective_name(collective));
+    return invalid_argument("`contributions` is %lld, but must be 0 to %zu",
+                            static_cast<long long>(contributions), most_contributions(size));
   }
   if (traits().prefixes && contributions > 1) {
     return invalid_argument("`contributions` is %zu, but a scan takes one tensor from each replica",
@@ -148,14 +144,9 @@ Status Call::check_options(int me, int size) noexcept {
       }
     }
   }
-  if (element_bytes != 0 && op != DIST_REDUCE_USER) {
-    return invalid_argument(
-        "`reduce_element_bytes` is %zu, but there is no operator of the host's: `op` is %s", element_bytes,
-        op_name(op));
-  }
   if (element_bytes > kMostElementBytes) {
-    return invalid_argument("`reduce_element_bytes` is %zu; an element has at most %zu", element_bytes,
-                            kMostElementBytes);
+    return invalid_argument("`reduce_element_bytes` is %lld, but must be 0 to %zu",
+                            static_cast<long long>(element_bytes), kMostElementBytes);
   }
   if (rooted() && (root < 0 || root >= size)) {
     return invalid_argument("`root` is %d, but must be a rank of this group, 0 to %d", root, size - 1);

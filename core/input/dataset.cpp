@@ -109,7 +109,7 @@ Status Dataset::create_from_host(Memory& memory, const Readers& readers, Ref<Hos
   DIST_TRY(check_one_pipeline(options));
   if (options.shuffle == 1) {
     return invalid_argument(
-        "shuffle is 1, but libdist cannot shuffle a callback source. Shuffle in the callback.");
+        "`shuffle` is set, but libdist cannot shuffle a callback source. Shuffle in the callback.");
   }
   Ref<Dataset> dataset = make_counted<Dataset>(memory, readers, options);
   DIST_TRY(dataset->set_source(
@@ -134,7 +134,7 @@ Status Dataset::create_from_files(Memory& memory, const Readers& readers, std::s
                                   dist_strategy* strategy, HostSource::FileFn fn, void* user_data,
                                   HostSource::Release release, const DatasetOptions& options,
                                   Ref<Dataset>* out) {
-  if (names.empty()) return invalid_argument("n is 0, but a dataset needs at least one file");
+  if (names.empty()) return invalid_argument("there are no files, but a dataset needs at least one");
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i] == nullptr) return invalid_argument("`names[%zu]` is `NULL`; a file must have a name", i);
   }

@@ -95,7 +95,7 @@ Status divide_as_one_process(const DatasetOptions& options, Division* out) noexc
   if (options.worker_batches != 0 ||
       (options.shard_policy != DIST_SHARD_AUTO && options.shard_policy != DIST_SHARD_DATA)) {
     return invalid_argument(
-        "`as_one_process` is 1, where replicas get what those of one process would: `shard_policy` is then "
+        "`as_one_process` is set, where replicas get what those of one process would: `shard_policy` is then "
         "`DIST_SHARD_AUTO` or `DIST_SHARD_DATA`, and `worker_batches` 0");
   }
   const Replicas replicas = replicas_of(options, out->replicas);

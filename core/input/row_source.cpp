@@ -192,7 +192,7 @@ Status check_tensor_of_rows(std::span<const dist_tensor> tensors, std::size_t in
 }  // namespace
 
 Status RowSource::create(Memory& memory, std::span<const dist_tensor> tensors, Ref<RowSource>* out) {
-  if (tensors.empty()) return invalid_argument("n is 0, but a dataset needs at least one tensor");
+  if (tensors.empty()) return invalid_argument("there are no tensors, but a dataset needs at least one");
   for (std::size_t i = 0; i < tensors.size(); ++i) DIST_TRY(check_tensor_of_rows(tensors, i));
   Ref<RowSource> source = make_counted<RowSource>(memory);
   source->tensors_.resize(tensors.size());

@@ -26,7 +26,7 @@ Status member_of(Subgroup& subgroup, Replica& replica, const char* tag, int64_t 
 Status check_ids(std::span<const int32_t> ids, int num_replicas) noexcept {
   const std::size_t n = ids.size();
   if (n < 1 || n > static_cast<std::size_t>(num_replicas)) {
-    return invalid_argument("`dist_group_create()`: `n` is %zu, but must be 1 to %d", n, num_replicas);
+    return invalid_argument("`dist_group_create()`: a group has 1 to %d replicas, not %zu", num_replicas, n);
   }
   for (std::size_t i = 0; i < n; ++i) {
     if (ids[i] < 0 || ids[i] >= num_replicas) {

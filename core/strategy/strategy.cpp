@@ -70,9 +70,8 @@ Status check_stack(const StrategyOptions& options) noexcept {
   if (options.stack_bytes == 0) return kOk;
   if (options.threads == DIST_THREADS_HOST) {
     return invalid_argument(
-        "`stack_size_bytes` is %lld, but with `DIST_THREADS_HOST` there are no library threads: leave it at "
-        "0, "
-        "and give the host's threads their stacks",
+        "`stack_size_bytes` is %lld, but with `DIST_THREADS_HOST` there are no library threads. "
+        "Leave it unset, and give the host's threads their stacks",
         static_cast<long long>(options.stack_bytes));
   }
   if (options.stack_bytes >= least && options.stack_bytes <= kMost) return kOk;
@@ -99,7 +98,7 @@ Status check_workers(const StrategyOptions& options) noexcept {
         (options.network != nullptr || !options.replicas_of_workers.empty()))
       return no_devices_over_workers();
     return invalid_argument(
-        "network, transport, `replicas_of_workers`, `staging_bytes` and reform are options of "
+        "`network`, `transport`, `replicas_of_workers`, `staging_bytes` and `reform` are options of "
         "`DIST_STRATEGY_MULTI_WORKER_MIRRORED`; `kind` is %d",
         options.kind);
   }
@@ -117,7 +116,7 @@ Status check_workers(const StrategyOptions& options) noexcept {
   if (options.reform == DIST_REFORM_AT_NEXT_RUN && options.network != nullptr) {
     return fail(
         DIST_UNIMPLEMENTED,
-        "reform is `DIST_REFORM_AT_NEXT_RUN`, and network is given: workers that are strategies of one "
+        "`reform` is `DIST_REFORM_AT_NEXT_RUN`, and `network` is given: workers that are strategies of one "
         "process do not re-form");
   }
   if (options.staging_bytes < 0) {
@@ -161,10 +160,8 @@ Status check(const StrategyOptions& options) noexcept {
   }
   if (options.move_host_threads && options.threads == DIST_THREADS_LIBRARY) {
     return invalid_argument(
-        "`move_host_threads` is 1, but with `DIST_THREADS_LIBRARY` no replica is a thread of the host's: "
-        "leave "
-        "it "
-        "at 0");
+        "`move_host_threads` is set, but with `DIST_THREADS_LIBRARY` no replica is a thread of the host's. "
+        "Leave it unset.");
   }
   if (options.recorded_events < 0 || options.recorded_events > Recorder::kMostEvents) {
     return invalid_argument(
@@ -198,9 +195,9 @@ Status choose_cpus(const StrategyOptions& options, StrategyOrigin* out) noexcept
       char all[256];
       list_cpus(mine, all);
       return invalid_argument(
-          "cpus contains CPU %d, which this process may not use. Its affinity mask is %s.", cpu, all);
+          "`cpus` contains CPU %d, which this process may not use. Its affinity mask is %s.", cpu, all);
     }
-    if (out->cpus.has(cpu)) return invalid_argument("cpus contains CPU %d twice", cpu);
+    if (out->cpus.has(cpu)) return invalid_argument("`cpus` contains CPU %d twice", cpu);
     out->cpus.add(cpu);
   }
   out->allowed_cpus = out->cpus.count();
@@ -212,7 +209,7 @@ Status check_named(std::span<const int> named, const StrategyOrigin& origin) noe
   for (const int cpu : named) {
     if (origin.chose_cpus && cpu >= 0 && !origin.cpus.has(cpu))
       return invalid_argument(
-          "`device_assignment` places a logical device on CPU %d, which cpus does not contain", cpu);
+          "`device_assignment` places a logical device on CPU %d, which `cpus` does not contain", cpu);
   }
   return kOk;
 }

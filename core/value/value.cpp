@@ -149,9 +149,8 @@ Status Value::create(Memory& memory, dist_value_kind kind, std::span<Value* cons
 Status Value::create_distributed(Memory& memory, dist_value_kind kind, std::span<Value* const> items,
                                  int32_t num_replicas, const char* call, ValueRef* out) {
   if (items.size() != static_cast<std::size_t>(num_replicas)) {
-    return invalid_argument(
-        "`%s()`: `n` is %zu, but the strategy has %d replicas. Pass one item for each replica.", call,
-        items.size(), num_replicas);
+    return invalid_argument("`%s()`: %zu items for %d replicas. Pass one item for each replica.", call,
+                            items.size(), num_replicas);
   }
   return create(memory, kind, items, out);
 }

@@ -30,7 +30,12 @@
 extern "C" {
 #endif
 
-/** Options of a collective. NULL selects the default for each field. */
+/**
+ * Options of a collective. NULL selects the default for each field. Fields that a collective does not use must have
+ * their defaults: axis if it neither splits nor joins tensors, splits unless it is dist_all_to_all(), contributions and
+ * weights if it does not reduce, reduce_fn and reduce_element_bytes unless `op` is DIST_REDUCE_USER. numerics and
+ * bytes_per_pack have no effect where they do not apply.
+ */
 typedef struct dist_collective_options {
   uint32_t struct_size;
   dist_numerics numerics; /* order of additions in a sum; 0 = DIST_NUMERICS_DEFAULT (the strategy's) */

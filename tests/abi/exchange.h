@@ -81,6 +81,13 @@ typedef struct call {
   dist_work **out_work; /* NULL: it blocks */
 } call;
 
+static inline int joins(int32_t collective) {
+  return collective == DIST_COLLECTIVE_ALL_GATHER || collective == DIST_COLLECTIVE_GATHER;
+}
+static inline int cuts(int32_t collective) {
+  return collective == DIST_COLLECTIVE_REDUCE_SCATTER || collective == DIST_COLLECTIVE_SCATTER;
+}
+
 static inline void prepare_call(const exchange *e, int32_t me, call *c) {
   static unsigned char factor = 31;
   const dist_collective_options defaults = DIST_COLLECTIVE_OPTIONS_INIT;
@@ -91,7 +98,8 @@ static inline void prepare_call(const exchange *e, int32_t me, call *c) {
   c->options.tag = e->tag;
   c->options.group = e->group;
   c->options.numerics = e->numerics;
-  c->options.axis = e->axis;
+  if (joins(e->collective) || cuts(e->collective) || e->collective == DIST_COLLECTIVE_ALL_TO_ALL)
+    c->options.axis = e->axis;
   c->options.contributions = e->contributions[me];
   c->options.weights = e->weighted ? e->weights[me] : NULL;
   c->options.splits = e->has_splits[me] ? e->splits[me] : NULL;

@@ -27,13 +27,6 @@ typedef struct recipe {
 
 static inline uint64_t draw_of(uint64_t *seed, uint64_t below) { return next_random(seed) % below; }
 
-static inline int joins(int32_t collective) {
-  return collective == DIST_COLLECTIVE_ALL_GATHER || collective == DIST_COLLECTIVE_GATHER;
-}
-static inline int cuts(int32_t collective) {
-  return collective == DIST_COLLECTIVE_REDUCE_SCATTER || collective == DIST_COLLECTIVE_SCATTER;
-}
-
 /* Sizes along the axis of each member's input and output. */
 static inline void size_parts(exchange *e, const recipe *given, uint64_t *seed, int64_t *in, int64_t *out) {
   const int32_t n = given->members;

@@ -142,7 +142,7 @@ class Workers(unittest.TestCase):
             seen = on_workers(workers_of(2, 1), lambda _, strategy, given=as_one_process: read_rows(strategy, given))
             self.assertEqual({**seen[0][0], **seen[1][0]} == wanted, as_one_process, seen)
             self.assertEqual([own == trained for _, own in seen], [as_one_process] * 2)
-        with self.assertRaisesRegex(InvalidArgument, "as_one_process is 1"):
+        with self.assertRaisesRegex(InvalidArgument, "as_one_process is set"):
             workers_of(1, 1)[0].dataset_from_tensors(
                 np.ones(2), global_batch_size=2, as_one_process=True, shard_policy=libdist.ShardPolicy.OFF
             )

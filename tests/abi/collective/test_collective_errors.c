@@ -155,12 +155,16 @@ static void wrong_for_every_collective(void **state) {
     bad = good, bad.options.struct_size = 0;
     refused(&bad, "struct_size");
     bad = good, bad.options.contributions = 1024 + 1;
-    refused(&bad, "contributions is 1025");
+    refused(&bad, reduces(bad.collective) ? "contributions is 1025" : "does not use options->contributions");
     bad = good, bad.options.weights = (const double[]){1};
-    refused(&bad, "weights are set, but op is");
+    refused(&bad, reduces(bad.collective) ? "weights are set, but op is" : "does not use options->weights");
     bad = good, bad.same_buffer = 1;
     if (!joins(bad.collective) && bad.collective != DIST_COLLECTIVE_SCATTER) refused(&bad, "overlap");
   }
+}
+
+static void one(void *acc, const void *in, int64_t count, dist_dtype dtype, void *user_data) {
+  (void)acc, (void)in, (void)count, (void)dtype, (void)user_data;
 }
 
 static void wrong_for_some(void **state) {
@@ -183,11 +187,22 @@ static void wrong_for_some(void **state) {
       bad = good, bad.ndim = 0;
       refused(&bad, "scalar");
     }
-    if (!reduces(kind)) {
-      bad = good, bad.options.contributions = 2;
-      refused(&bad, "does not reduce");
-      continue;
+    static const int64_t unused_splits[R];
+    if (!joins(kind) && !cuts(kind) && kind != DIST_COLLECTIVE_ALL_TO_ALL) {
+      bad = good, bad.options.axis = -1;
+      refused(&bad, "does not use options->axis");
     }
+    if (kind != DIST_COLLECTIVE_ALL_TO_ALL) {
+      bad = good, bad.options.splits = unused_splits;
+      refused(&bad, "does not use options->splits");
+    }
+    bad = good, bad.options.reduce_fn = one;
+    refused(&bad, reduces(kind) ? "uses options->reduce_fn only if op is DIST_REDUCE_USER"
+                                : "does not use options->reduce_fn");
+    bad = good, bad.options.reduce_element_bytes = 8;
+    refused(&bad, reduces(kind) ? "uses options->reduce_element_bytes only if op is DIST_REDUCE_USER"
+                                : "does not use options->reduce_element_bytes");
+    if (!reduces(kind)) continue;
     static const dist_reduce_op no_ops[] = {0, -1, 7};
     for (size_t o = 0; o < COUNT_OF(no_ops); o++) {
       bad = good, bad.op = no_ops[o];
@@ -257,9 +272,6 @@ typedef struct quarrel {
   report reports[R];
 } quarrel;
 
-static void one(void *acc, const void *in, int64_t count, dist_dtype dtype, void *user_data) {
-  (void)acc, (void)in, (void)count, (void)dtype, (void)user_data;
-}
 static void another(void *acc, const void *in, int64_t count, dist_dtype dtype, void *user_data) {
   one(acc, in, count, dtype, user_data);
 }

@@ -409,7 +409,7 @@ static dist_status ask_for(dist_replica *replica, void *user_data) {
   dist_tensor to = vector_of(out, dtype_of_result(q->op, q->dtype), &length);
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.numerics = DIST_NUMERICS_REPRODUCIBLE;
-  options.reduce_fn = plus;
+  if (q->op == DIST_REDUCE_USER) options.reduce_fn = plus;
   options.weights = q->weighted ? &weight : NULL;
   q->statuses[me] = q->scan ? dist_scan(replica, q->op, DIST_SCAN_INCLUSIVE, &from, &to, 1, &options, NULL)
                             : dist_all_reduce(replica, q->op, &from, &to, 1, &options, NULL);

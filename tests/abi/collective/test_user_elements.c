@@ -102,7 +102,8 @@ static dist_status reduce_them(dist_replica *replica, void *user_data) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.reduce_fn = weave, options.reduce_user_data = user_data;
   options.reduce_element_bytes = s.element_bytes;
-  options.axis = s.axis, options.contributions = s.contributions == 1 ? 0 : s.contributions;
+  options.contributions = s.contributions == 1 ? 0 : s.contributions;
+  if (s.collective == DIST_COLLECTIVE_REDUCE_SCATTER) options.axis = s.axis;
   dist_work **const out_work = s.work != 0 ? &work : NULL;
   options.planned = s.work == 2;
   dist_status status = DIST_OK;
@@ -419,19 +420,20 @@ static dist_status ask(dist_replica *replica, void *user_data) {
   const dist_tensor in_tensor = {in[me], given->dtype, 2, in_shape, given->gap == 0 ? NULL : strides};
   dist_tensor out_tensor = {out[me], given->dtype, 2, out_shape, NULL};
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.reduce_fn = maxloc, options.reduce_element_bytes = given->element_bytes;
-  options.axis = given->axis;
+  if (given->op == DIST_REDUCE_USER) options.reduce_fn = maxloc;
+  options.reduce_element_bytes = given->element_bytes;
   if (given->axis < 0) return dist_all_reduce(replica, given->op, &in_tensor, &out_tensor, 1, &options, NULL);
+  options.axis = given->axis;
   return dist_reduce_scatter(replica, given->op, &in_tensor, &out_tensor, 1, &options, NULL);
 }
 
 static void what_is_refused(void **state) {
   (void)state;
   static const refusal table[] = {
-      {DIST_REDUCE_SUM, 16, DIST_U8, 32, 0, -1, "reduce_element_bytes is 16, but there is no operator"},
-      {DIST_REDUCE_USER, 4097, DIST_U8, 4097, 0, -1,
-       "reduce_element_bytes is 4097; an element has at most 4096"},
-      {DIST_REDUCE_USER, SIZE_MAX, DIST_U8, 32, 0, -1, "an element has at most 4096"},
+      {DIST_REDUCE_SUM, 16, DIST_U8, 32, 0, -1,
+       "uses options->reduce_element_bytes only if op is DIST_REDUCE_USER"},
+      {DIST_REDUCE_USER, 4097, DIST_U8, 4097, 0, -1, "reduce_element_bytes is 4097, but must be 0 to 4096"},
+      {DIST_REDUCE_USER, SIZE_MAX, DIST_U8, 32, 0, -1, "reduce_element_bytes is -1, but must be 0 to 4096"},
       {DIST_REDUCE_USER, 6, DIST_I32, 12, 0, -1, "tensor 0 is i32: it must be a multiple of 4"},
       {DIST_REDUCE_USER, 16, DIST_U8, 12, 0, -1, "in has runs of 24 bytes"},
       {DIST_REDUCE_USER, 16, DIST_U8, 24, 8, -1, "in has runs of 24 bytes"},

@@ -323,7 +323,7 @@ static void wrong_arguments_are_refused(void **state) {
   assert_int_equal(dist_iterator_create(NULL, NULL), DIST_INVALID_ARGUMENT);
   assert_int_equal(dist_iterator_next(NULL, NULL), DIST_INVALID_ARGUMENT);
   assert_fails(dist_dataset_create_from_tensors(strategy, &vector, 0, &options, &dataset),
-               DIST_INVALID_ARGUMENT, "n is 0");
+               DIST_INVALID_ARGUMENT, "there are no tensors");
   assert_fails(dist_dataset_create_from_tensors(strategy, &scalar, 1, &options, &dataset),
                DIST_INVALID_ARGUMENT, "scalar");
   assert_fails(dist_dataset_create_from_tensors(strategy, &no_dtype, 1, &options, &dataset),

@@ -264,7 +264,7 @@ static void mistakes_are_refused(void **state) {
       dist_dataset_create_from_files(strategy, names, FILES, line, strategy, NULL, &options, &dataset),
       DIST_INVALID_ARGUMENT, "5 file(s)");
   assert_fails(dist_dataset_create_from_files(strategy, names, 0, line, strategy, NULL, NULL, &dataset),
-               DIST_INVALID_ARGUMENT, "n is 0");
+               DIST_INVALID_ARGUMENT, "there are no files");
   assert_fails(dist_dataset_create_from_files(strategy, names, FILES, NULL, strategy, NULL, NULL, &dataset),
                DIST_INVALID_ARGUMENT, "fn is NULL");
   static const char *const nameless[] = {"a", NULL};

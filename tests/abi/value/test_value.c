@@ -166,9 +166,9 @@ static void distributed_values_have_a_component_for_each(void **state) {
   assert_int_equal(dist_value_size(spread), R);
   for (size_t r = 0; r < R; r++) assert_ptr_equal(dist_value_item(spread, r), items[r]);
   assert_null(dist_value_item(spread, R));
-  assert_fails_with(dist_value_create_per_replica(*state, items, R - 1, &nested), DIST_INVALID_ARGUMENT,
-                    "dist_value_create_per_replica(): n is 2, but the strategy has 3 replicas. Pass one item "
-                    "for each replica.");
+  assert_fails_with(
+      dist_value_create_per_replica(*state, items, R - 1, &nested), DIST_INVALID_ARGUMENT,
+      "dist_value_create_per_replica(): 2 items for 3 replicas. Pass one item for each replica.");
   dist_value *list = NULL;
   assert_int_equal(dist_value_create_list(*state, &spread, 1, &list), DIST_OK);
   dist_value *const inside[R] = {items[0], list, items[2]};

@@ -269,7 +269,7 @@ static dist_status misuse(dist_replica *replica, void *user_data) {
   EXPECT(dist_work_wait(NULL, DIST_NO_TIMEOUT), DIST_INVALID_ARGUMENT, "work is NULL");
   EXPECT(dist_work_test(NULL, &done), DIST_INVALID_ARGUMENT, "work is NULL");
   EXPECT(dist_work_cancel(NULL), DIST_INVALID_ARGUMENT, "work is NULL");
-  EXPECT(dist_work_wait_any(none, 0, DIST_NO_TIMEOUT, &index), DIST_INVALID_ARGUMENT, "n is 0");
+  EXPECT(dist_work_wait_any(none, 0, DIST_NO_TIMEOUT, &index), DIST_INVALID_ARGUMENT, "the list of works is empty");
   EXPECT(dist_work_wait_any(none, 1, DIST_NO_TIMEOUT, &index), DIST_INVALID_ARGUMENT, "works[0] is NULL");
   EXPECT(dist_work_wait_any(NULL, 1, DIST_NO_TIMEOUT, &index), DIST_INVALID_ARGUMENT, "works is NULL");
   EXPECT(dist_work_wait_any(none, 1, DIST_NO_TIMEOUT, NULL), DIST_INVALID_ARGUMENT, "out_index is NULL");

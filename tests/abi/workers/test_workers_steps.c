@@ -344,9 +344,9 @@ static void options_that_do_not_go_together_are_refused(void **state) {
     int32_t policy, worker_batches, worker_index, as_one, reserved;
     const char *words;
   } cases[] = {
-      {DIST_SHARD_OFF, 0, 0, 1, 0, "as_one_process is 1"},
-      {DIST_SHARD_FILE, 0, 0, 1, 0, "as_one_process is 1"},
-      {DIST_SHARD_DATA, 1, 0, 1, 0, "as_one_process is 1"},
+      {DIST_SHARD_OFF, 0, 0, 1, 0, "as_one_process is set"},
+      {DIST_SHARD_FILE, 0, 0, 1, 0, "as_one_process is set"},
+      {DIST_SHARD_DATA, 1, 0, 1, 0, "as_one_process is set"},
       {DIST_SHARD_DATA, 0, 0, 2, 0, "as_one_process is 2"},
       {DIST_SHARD_DATA, 0, 1, 0, 0, "worker_index is"},
       {DIST_SHARD_DATA, 0, 0, 0, 1, "reserved"},

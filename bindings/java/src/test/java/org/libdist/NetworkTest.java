@@ -221,7 +221,7 @@ final class NetworkTest {
             equal(asOne, rows.equals(wanted.rows()));
             equal(3, rows.size());
             DatasetOptions wrong = DatasetOptions.DEFAULT.asOneProcess(true).shardPolicy(ShardPolicy.OFF);
-            refused(Status.INVALID_ARGUMENT, "asOneProcess is 1",
+            refused(Status.INVALID_ARGUMENT, "asOneProcess is set",
                     () -> Dataset.fromTensors(workers.get(0), List.of(tensor(1, 2)), wrong.globalBatchSize(2)));
             workers.forEach(Strategy::close);
         }
