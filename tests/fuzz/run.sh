@@ -21,7 +21,8 @@ done
 for target in $targets; do
   meson compile -C "$dir" "fuzz_$target"
   mkdir -p "$dir/corpus/$target"
+  python3 "$here/corpus.py" unpack "$here/corpus/$target" "$dir/known/$target"
   (set -x && "$dir/tests/fuzz/fuzz_$target" -max_total_time="$seconds" -timeout=100 -max_len=256 -len_control=0 \
-    -artifact_prefix="$dir/$target-" "$dir/corpus/$target" "$here/corpus/$target") || status=$?
+    -artifact_prefix="$dir/$target-" "$dir/corpus/$target" "$dir/known/$target") || status=$?
 done
 exit $status
