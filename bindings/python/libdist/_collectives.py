@@ -197,6 +197,10 @@ class Collectives(Generic[Result]):
             out = self._map(x, _like)
         return self._issue("Replica.scan", _cdist.dist_scan, (int(kind),), x, out, options, op)
 
+    def barrier(self, **options: Unpack[Options]) -> Result:
+        """Waits until every replica has arrived."""
+        return self._issue("Replica.barrier", _cdist.dist_barrier, (), None, None, options)
+
     def permute(self, destination: int, source: int, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Result:
         """Every replica gives its tensors to `destination` and gets those of `source`; -1: nobody."""
         if out is None:

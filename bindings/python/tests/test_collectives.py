@@ -260,6 +260,25 @@ class Later(unittest.TestCase):
             for sums in strategy.run(step):
                 self.assertEqual(sums, [(0, 3), (3, 3), (6, 3), 21.0])
 
+    def test_barriers_under_way(self):
+        others_have_begun = threading.Barrier(R)
+
+        def step(replica):
+            if replica.id == 2:
+                others_have_begun.wait()
+            with replica.begin.barrier(tag="begun") as work:
+                if replica.id != 2:
+                    self.assertFalse(work.done())
+                    others_have_begun.wait()
+                self.assertIsNone(work.result())
+            with replica.plan.barrier() as plan:
+                for _ in range(3):
+                    plan.start()
+                    self.assertIsNone(plan.result())
+
+        with Strategy(R) as strategy:
+            strategy.run(step)
+
     def test_work_that_is_cancelled(self):
         from libdist import Cancelled
 
