@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // dist_transcripts --root PROJECT --out FILE [--area AREA] [DIR ...]: plays the recorded cases of each DIR
-// (by default the project's own copy) and writes transcripts of them (TRANSCRIPTS.md). With --same FILE
-// instead of --out, it compares them with a file.
+// (by default the project's own copy) and writes transcripts of them (TRANSCRIPTS.md).
 #include <cstdio>
 #include <fstream>
 #include <optional>
-#include <sstream>
 
 #include "recorder.hpp"
 #include "tests/golden/harness/cases.hpp"
@@ -16,15 +14,13 @@ namespace golden::transcript {
 namespace {
 
 constexpr char kUsage[] =
-    "usage: dist_transcripts --root PROJECT (--out | --same) FILE [--area AREA] [DIR ...]\n"
+    "usage: dist_transcripts --root PROJECT --out FILE [--area AREA] [DIR ...]\n"
     "Plays the recorded cases of each DIR (default: those of PROJECT) and writes all calls and results to "
-    "FILE, or, with\n"
-    "--same, compares them with FILE.\n";
+    "FILE.\n";
 
 struct Arguments {
   std::string root;
   std::string out;
-  std::string same;
   std::string area;
   std::vector<std::string> directories;
 };
@@ -43,15 +39,13 @@ std::optional<Arguments> arguments_of(int argc, char** argv) {
       arguments.root = value;
     } else if (name == "--out") {
       arguments.out = value;
-    } else if (name == "--same") {
-      arguments.same = value;
     } else if (name == "--area") {
       arguments.area = value;
     } else {
       return std::nullopt;
     }
   }
-  if (arguments.root.empty() || arguments.out.empty() == arguments.same.empty()) return std::nullopt;
+  if (arguments.root.empty() || arguments.out.empty()) return std::nullopt;
   if (arguments.directories.empty()) arguments.directories.push_back(arguments.root + "/tests/golden/cases");
   return arguments;
 }
@@ -121,27 +115,11 @@ bool write(const std::string& file, const std::string& text) {
   return static_cast<bool>(out);
 }
 
-// Names the first line that is another.
-bool compare(const std::string& file, const std::string& text) {
-  std::ifstream in(file, std::ios::binary);
-  std::istringstream now(text);
-  std::string before;
-  std::string after;
-  for (std::size_t line = 1; std::getline(now, after); ++line) {
-    if (std::getline(in, before) && before == after) continue;
-    std::fprintf(stderr, "%s:%zu is\n%s\nand was recorded now as\n%s\n", file.c_str(), line, before.c_str(),
-                 after.c_str());
-    return false;
-  }
-  return in.peek() == std::ifstream::traits_type::eof();
-}
-
 int run(const Arguments& arguments) {
   Totals totals;
   const std::string text = record_all(arguments, totals);
   std::printf("%zu cases, %zu lines; %zu cases make no call\n", totals.cases, totals.lines, totals.silent);
-  const bool done = arguments.same.empty() ? write(arguments.out, text) : compare(arguments.same, text);
-  return done && totals.faults == 0 ? 0 : 1;
+  return write(arguments.out, text) && totals.faults == 0 ? 0 : 1;
 }
 
 }  // namespace
