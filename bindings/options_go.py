@@ -102,7 +102,7 @@ RECORDS = {
             "planned": Field(set=CALLER),
             "reduce_element_bytes": Field(type="int"),
         },
-        (("rare", "bool"), ("work", "**Work"), ("ctx", "context.Context")),
+        (("rare", "bool"), ("later", "bool"), ("work", "**Work"), ("ctx", "context.Context")),
     ),
     "dist_communication_options": Struct("CommunicationOptions"),
     "dist_apply_options": Struct(
@@ -218,6 +218,7 @@ Options.HopGoroutine: HopGoroutine runs each replica function on a goroutine of 
     runs. Runs with Goroutines do not need it
 choices are the options of one collective.
 choices.rare: an option besides Tag and Timeout is set
+choices.later: Async or Plan is given
 choices.work: of Async and Plan
 choices.ctx: of Within
 WithNumerics selects the order of additions in a sum, which determines its bits. Without it, the strategy's

@@ -17,8 +17,9 @@ import (
 // norm is the global norm of the gradients before clipping, or 0 without clipping.
 func (r *Replica) ReduceApply(op ReduceOp, gradients, parameters []Array, apply ApplyOptions,
 	options ...Option) (norm float64, err error) {
-	if err := fits(gradients, parameters, options); err != nil {
-		return 0, err
+	if lists := max(1, chosen(options).contributions); len(gradients) != lists*len(parameters) {
+		return 0, newError(ErrInvalidArgument, "%d gradients are given for %d parameters, but there must be %d for each",
+			len(gradients), len(parameters), lists)
 	}
 	for _, list := range apply.States {
 		if len(list) != len(parameters) {

@@ -24,11 +24,13 @@ func Tag(tag string) Option { return Option{tag: tag} }
 func Timeout(timeout time.Duration) Option { return Option{timeout: timeout} }
 
 // Async makes the collective return at once and stores the work in progress in *work; see [Work].
-func Async(work **Work) Option { return Option{set: func(c *choices) { c.work = work }} }
+func Async(work **Work) Option {
+	return Option{set: func(c *choices) { c.work, c.later = work, true }}
+}
 
 // Plan makes the collective a plan and stores it in *work. [Work.Start] starts the plan, any number of times.
 func Plan(work **Work) Option {
-	return Option{set: func(c *choices) { c.work, c.planned = work, true }}
+	return Option{set: func(c *choices) { c.work, c.later, c.planned = work, true, true }}
 }
 
 // Within cancels the collective on all members when ctx ends: with [ErrDeadlineExceeded] if ctx reached its
@@ -102,6 +104,10 @@ func (c *collective) begin(r *Replica, options []Option) (replica int64) {
 	if n := len(c.choices.weights); n > 0 && n != max(1, c.choices.contributions) || c.choices.contributions < 0 {
 		c.fail(newError(ErrInvalidArgument, "%d weights for %d contributions: give one for each",
 			n, c.choices.contributions))
+		return 0
+	}
+	if c.choices.later && c.choices.work == nil {
+		c.fail(newError(ErrInvalidArgument, "the argument of Async or Plan is nil: pass a pointer to a *Work"))
 		return 0
 	}
 	c.choices.set(native, &c.uses)

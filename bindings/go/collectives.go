@@ -37,7 +37,7 @@ func (r *Replica) meet(in, out []Array, options []Option,
 func fits(in, out []Array, options []Option) error {
 	lists := max(1, chosen(options).contributions)
 	if in != nil && out != nil && len(in) != lists*len(out) {
-		return newError(ErrInvalidArgument, "%d tensors in and %d out do not fit together", len(in), len(out))
+		return newError(ErrInvalidArgument, "there are %d tensors in and %d out, but must be %d in for each one out", len(in), len(out), lists)
 	}
 	return nil
 }

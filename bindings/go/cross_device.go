@@ -143,7 +143,7 @@ func (u *uses) crossDevice(c *CrossDevice) int64 {
 	if c == nil {
 		return 0
 	}
-	return u.take(&c.object, "cross-device object")
+	return u.takeMade(&c.object, "cross-device object")
 }
 
 // Close releases the operations. Strategies that use them keep them.

@@ -31,11 +31,13 @@ func (c InputContext) PerReplicaBatchSize(globalBatchSize int64) (size int64, er
 	return size, err
 }
 
+const mostSizes = 1 << 24
+
 // BatchSizesForWorker returns the n sizes of the pieces into which one of several workers splits its batches.
 // n must be numWorkers * numReplicasPerWorker.
 func BatchSizesForWorker(globalBatchSize int64, numWorkers, numReplicasPerWorker, worker, n int) ([]int64, error) {
-	if n < 0 {
-		return nil, newError(ErrInvalidArgument, "%d sizes are wanted: give numWorkers * numReplicasPerWorker", n)
+	if n < 0 || n > mostSizes {
+		return nil, newError(ErrInvalidArgument, "n is %d, but must be numWorkers * numReplicasPerWorker, at most %d", n, mostSizes)
 	}
 	var u uses
 	workers, replicas := u.int32("numWorkers", numWorkers), u.int32("numReplicasPerWorker", numReplicasPerWorker)

@@ -142,6 +142,7 @@ type choices struct {
 	bytesPerPack       int64
 	reduceElementBytes int
 	rare               bool            // an option besides Tag and Timeout is set
+	later              bool            // Async or Plan is given
 	work               **Work          // of Async and Plan
 	ctx                context.Context // of Within
 }

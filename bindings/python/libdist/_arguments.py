@@ -95,7 +95,10 @@ Wait = Annotated[
 """The limit of a wait: 0 does not wait; None, negative or infinite is no limit."""
 Limit = Annotated[Optional[float], seconds(lambda s: s > 0, "a positive number of seconds, or None for no limit")]
 """The limit of a whole call: None or infinite is no limit."""
-Delay = Annotated[Optional[float], seconds(lambda s: s >= 0, "a number of seconds from 0 on, or None for the default")]
+Delay = Annotated[
+    Optional[float],
+    seconds(lambda s: 0 <= s < math.inf, "a finite number of seconds from 0 on, or None for the default"),
+]
 """A time that may be 0."""
 
 _YEAR = 365 * 24 * 60 * 60.0
@@ -162,8 +165,8 @@ def _integer(given: Any) -> int:
 
 def _count(given: Any) -> int:
     number = _integer(given)
-    if number < 0:
-        raise Unfit(given, "0 or more", right_type=True)
+    if not 0 <= number < 2**63:
+        raise Unfit(given, "0 or more" if number < 0 else "less than 2**63", right_type=True)
     return number
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, TypeVar
 import numpy as np
 
 from . import _calls, _cdist, _tensors, values
-from ._arguments import checked, nanoseconds, unchecked
+from ._arguments import checked, nanoseconds, unchecked, wrong
 from ._callbacks import Kept
 from ._collectives import Collectives, Issue, Op, native_options
 from ._context import Context
@@ -215,6 +215,10 @@ class Replica(Returned, Collectives[Any], Devices):
         if mutable:
             numbers = [number for state in mutable for number in _flat(state)]
             apply.set_states(numbers, len(numbers), -(-len(mutable) // max(1, len(parameters))))
+        lists = max(1, int(given.get("contributions") or 1))
+        if len(gradients) != lists * len(parameters):
+            given_lists = f"{len(gradients)} gradients are given for {len(parameters)} parameters"
+            wrong("Replica.reduce_apply", f"{given_lists}, but there must be {lists} for each")
         ins = _tensors.give_all(gradients, writable=True)
         outs = _tensors.give_all(parameters, writable=True)
         native = native_options(given)

@@ -85,8 +85,10 @@ public abstract class ReplicaContext extends Collectives<Void> {
      */
     public double reduceApply(ReduceOp op, List<Tensor> gradients, List<Tensor> parameters,
             Optimizer optimizer, CollectiveOptions options) {
-        if (gradients.isEmpty() && !parameters.isEmpty()) {
-            throw new IllegalArgumentException("no gradients for " + parameters.size() + " parameters");
+        long lists = Math.max(1, options.contributions);
+        if (gradients.size() != lists * parameters.size()) {
+            throw new IllegalArgumentException(gradients.size() + " gradients are given for " + parameters.size()
+                    + " parameters, but there must be " + lists + " for each");
         }
         Objects.requireNonNull(optimizer, "optimizer");
         double[] norm = new double[1];
