@@ -37,6 +37,7 @@ dist_mesh_options | Options | StrategyOptions | Strategy
 dist_worker_options | Options | StrategyOptions | Strategy
 dist_executor | Options.Executor | StrategyOptions.loopExecutor | -
 dist_executor.num_threads | Options.Executor | StrategyOptions.loopExecutor | max_workers
+dist_item_options.bytes | - | - | size
 dist_item_options | ItemOptions | ItemOptions | Batcher.submit
 dist_apply_options | ApplyOptions | Optimizer | Replica.reduce_apply
 dist_rpc_server_options | RPCServerOptions | RpcServerOptions | RpcServer
@@ -441,6 +442,7 @@ gpus_per_host | GPUsPerHost | gpusPerHost | gpus_per_host
 gpus_per_task | GPUsPerTask | gpusPerTask | gpus_per_task
 grace_ns | Grace | grace | grace
 group | InGroup | group | group
+in | in | in | x
 initial_fn | Initial | initial | initial
 max_shard_bytes | maxShardBytes | maxShardBytes | max_shard_bytes
 max_shards | maxShards | maxShards | max_shards
@@ -543,7 +545,8 @@ static std::string path_name(std::string name) {
   for (size_t at; (at = name.find_first_of("-.")) != std::string::npos;) {
     const std::string part = name.substr(0, at);
     name.erase(0, at + (name[at] == '-' ? 2 : 1));
-    if (part.compare(0, 5, "dist_") == 0) owner = type_name(part);
+    if (DIST_SWIG_COLUMN == 1 && part == "dist_collective_options") owner = "-"; /* they are functions: Timeout() */
+    else if (part.compare(0, 5, "dist_") == 0) owner = type_name(part);
     else if (owner.empty() && part == "options") owner = DIST_SWIG_COLUMN == 2 ? part : std::string("-");
     else if (part != "cpu" && part != "host" && part != "mesh" && part != "worker") owner = field_name(part, true);
   }
@@ -568,7 +571,8 @@ static std::string own_name(const std::string &name, const std::string &function
     return DIST_SWIG_COLUMN == 1 ? found : found + "()";
   }
   const std::string found = in_tables(name);
-  if (!found.empty() || name.compare(0, 5, "DIST_") == 0) return found.empty() ? name : found;
+  const bool is_constant = name.compare(0, 5, "DIST_") == 0 || name.find_first_not_of("-0123456789") == std::string::npos;
+  if (!found.empty() || is_constant) return found.empty() ? name : found;
   if (name.find_first_of("-.") != std::string::npos) return path_name(name);
   return name.compare(0, 5, "dist_") == 0 ? type_name(name) : field_name(name, is_option(name, function));
 }

@@ -248,7 +248,11 @@ def names(ordered, found):
     for row in ordered:
         if row.go and row.go_words:  # not statuses, whose constants begin like dtypes, and not plain numbers
             lines.append((f"{row.prefix}...", f"dist.{row.go}", row.java or "-", row.python or "-"))
-        lines += [(one.name, *(name_of(row, one, each) for each in ("go", "java", "python"))) for one in row.constants]
+        for one in row.constants:
+            called = tuple(name_of(row, one, each) for each in ("go", "java", "python"))
+            lines.append((one.name, *called))
+            if one.hexadecimal:  # no other enum has the number
+                lines.append((str(one.value), *called))
     text = "".join(" | ".join(line) + "\n" for line in lines)
     return f"""/* SPDX-License-Identifier: Apache-2.0 */
 /* Written by bindings/enums.py from the headers: do not edit. C's constants in messages, as Go, Java and Python call

@@ -144,7 +144,7 @@ dist_status dist_slurm_expand_host_list(const char* host_list, dist_text_fn fn, 
     Ref<Memory> memory;
     DIST_TRY(create_memory({}, "allocator", &memory));
     std::pmr::vector<std::pmr::string> hosts(memory.get());
-    DIST_TRY(expand_host_list(host_list, "host_list", &hosts));
+    DIST_TRY(expand_host_list(host_list, "`host_list`"_m, &hosts));
     for (const std::pmr::string& host : hosts) fn(host.data(), host.size(), user_data);
     return kOk;
   });
@@ -160,7 +160,7 @@ dist_status dist_slurm_expand_tasks_per_node(const char* tasks_per_node, int32_t
     Ref<Memory> memory;
     DIST_TRY(create_memory({}, "allocator", &memory));
     std::pmr::vector<int32_t> tasks(memory.get());
-    DIST_TRY(expand_tasks_per_node(tasks_per_node, "tasks_per_node", &tasks));
+    DIST_TRY(expand_tasks_per_node(tasks_per_node, "`tasks_per_node`"_m, &tasks));
     std::copy_n(tasks.data(), std::min(tasks.size(), capacity), out_tasks);
     *out_n = tasks.size();
     return kOk;

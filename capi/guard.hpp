@@ -30,13 +30,12 @@ class Work;
 
 namespace dist::capi {
 
-// Core has signed sizes, and Go and Java give signed ones. `field` is for example
+// Core has signed sizes, and Go and Java give signed ones: the largest size_t is -1. `field` is for example
 // "dist_cpu_options.stack_size_bytes".
 inline Status read_size(std::size_t size, const char* field, int64_t* out) noexcept {
   *out = static_cast<int64_t>(size);
   if (*out >= 0) return kOk;
-  return invalid_argument("`%s` is %lld as a signed number, but must be from 0 to 2^63 - 1", field,
-                          static_cast<long long>(*out));
+  return invalid_argument("`%s` is %lld, but must be 0 or more", field, static_cast<long long>(*out));
 }
 
 // A function's result, with the function's name if it is a failure.

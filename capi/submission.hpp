@@ -2,6 +2,8 @@
 // Shared by requests and items of batches (serve.h, batch.h): reading their options.
 #pragma once
 
+#include <cstdio>
+
 #include "capi/guard.hpp"
 #include "core/serve/completions.hpp"
 #include "core/serve/future.hpp"
@@ -25,8 +27,10 @@ inline void call_done(RequestHandle& work, void (*function)(), void* user_data) 
     return invalid_argument("`%s.priority` is %d, but must be %d to %d", name, priority, DIST_PRIORITY_MIN,
                             DIST_PRIORITY_MAX);
   }
-  if (!require_timeout(timeout_ns, "timeout_ns").ok()) return reworded("%s.%s", name, last_error().message);
-  return invalid_argument("%s: completions and done are both set. Set one of them.", name);
+  char field[64];
+  std::snprintf(field, sizeof field, "%s.timeout_ns", name);
+  DIST_TRY(require_timeout(timeout_ns, field));
+  return invalid_argument("`%s`: `completions` and `done` are both set. Set one of them.", name);
 }
 
 // Reads the fields that dist_submit_options and dist_item_options have in common. `name` is the name of the

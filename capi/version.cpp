@@ -82,10 +82,14 @@ dist_status dist_versions_await(dist_versions* versions, int64_t number, int64_t
     DIST_TRY(check_process(unwrap(versions), "dist_versions_await"));
     const int64_t latest = unwrap(versions).latest();
     if (number < 1 || number > latest) {
+      if (latest == 0) {
+        return invalid_argument(
+            "`dist_versions_await()`: `number` is %lld, but no version has been published",
+            static_cast<long long>(number));
+      }
       return invalid_argument(
-          "`dist_versions_await()`: `number` is %lld, but the published versions are 1 to %lld%s",
-          static_cast<long long>(number), static_cast<long long>(latest),
-          latest == 0 ? ": none has been published" : "");
+          "`dist_versions_await()`: `number` is %lld, but the published versions are 1 to %lld",
+          static_cast<long long>(number), static_cast<long long>(latest));
     }
     DIST_TRY(check_outside("dist_versions_await"));
     return unwrap(versions).await(number, timeout_ns);

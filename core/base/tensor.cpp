@@ -157,13 +157,13 @@ const char* op_name(dist_reduce_op op) noexcept {
 Status check_numerics(dist_numerics numerics) noexcept {
   if (numerics >= DIST_NUMERICS_ORDERED && numerics <= DIST_NUMERICS_TREE) return kOk;
   return invalid_argument(
-      "`numerics` is %d: use `DIST_NUMERICS_ORDERED`, `DIST_NUMERICS_REPRODUCIBLE` or `DIST_NUMERICS_TREE`",
+      "`numerics` is `%d`: use `DIST_NUMERICS_ORDERED`, `DIST_NUMERICS_REPRODUCIBLE` or `DIST_NUMERICS_TREE`",
       numerics);
 }
 
 Status check_op(dist_reduce_op op, dist_dtype dtype) noexcept {
   if (op < DIST_REDUCE_SUM || op > DIST_REDUCE_PROD) {
-    return invalid_argument("`op` is %d: use `DIST_REDUCE_SUM` or another `DIST_REDUCE_...`", op);
+    return invalid_argument("`op` is `%d`: use `DIST_REDUCE_SUM` or another `DIST_REDUCE_...`", op);
   }
   const bool order = op == DIST_REDUCE_MIN || op == DIST_REDUCE_MAX;
   if (dtype == DIST_COMPLEX64 && order) {

@@ -108,13 +108,14 @@ Status SlurmStep::read_rank(const SlurmOptions& options) noexcept {
 
 Status SlurmStep::read_hosts(const SlurmOptions& options) {
   const char* text = nullptr;
-  DIST_TRY(option_or_variable(options.host_list, "host_list", "SLURM_STEP_NODELIST", &hosts_source_, &text));
+  DIST_TRY(
+      option_or_variable(options.host_list, "`host_list`"_m, "SLURM_STEP_NODELIST", &hosts_source_, &text));
   std::pmr::vector<std::pmr::string> hosts(&memory_);
   DIST_TRY(expand_host_list(text, hosts_source_, &hosts));
   std::pmr::vector<int32_t> tasks(&memory_);
-  tasks_source_ = "tasks_on_each_host";
+  tasks_source_ = "`tasks_on_each_host`"_m;
   if (options.tasks_on_each_host == 0) {
-    DIST_TRY(option_or_variable(options.tasks_per_node, "tasks_per_node", "SLURM_STEP_TASKS_PER_NODE",
+    DIST_TRY(option_or_variable(options.tasks_per_node, "`tasks_per_node`"_m, "SLURM_STEP_TASKS_PER_NODE",
                                 &tasks_source_, &text));
     DIST_TRY(expand_tasks_per_node(text, tasks_source_, &tasks));
   }

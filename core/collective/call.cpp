@@ -133,7 +133,7 @@ Status Call::check_options(int me, int size) noexcept {
                             contributions);
   }
   if (traits().prefixes && kind != DIST_SCAN_INCLUSIVE && kind != DIST_SCAN_EXCLUSIVE) {
-    return invalid_argument("`kind` is %d: use `DIST_SCAN_INCLUSIVE` or `DIST_SCAN_EXCLUSIVE`", kind);
+    return invalid_argument("`kind` is `%d`: use `DIST_SCAN_INCLUSIVE` or `DIST_SCAN_EXCLUSIVE`", kind);
   }
   if (weights != nullptr) {
     if (op != DIST_REDUCE_MEAN)

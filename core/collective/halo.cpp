@@ -194,7 +194,7 @@ Status check_halo(const Halo& halo, int32_t ndim, int size) noexcept {
                               i, i, static_cast<long long>(halo.low[i]),
                               static_cast<long long>(halo.high[i]));
     if (halo.edges[i] < DIST_EDGE_ZERO || halo.edges[i] > DIST_EDGE_NONE)
-      return invalid_argument("`edges[%zu]` is %d; use a `DIST_EDGE_...`", i, halo.edges[i]);
+      return invalid_argument("`edges[%zu]` is `%d`; use a `DIST_EDGE_...`", i, halo.edges[i]);
   }
   if (product == size) return kOk;
   return invalid_argument("the product of parts must be %d, the number of members", size);

@@ -264,7 +264,7 @@ Status check(const Call& call, const Update& update) noexcept {
   }
   if (update.kind != DIST_APPLY_SGD) {
     return invalid_argument(
-        "`dist_reduce_apply()`: `kind` is %d; use `DIST_APPLY_SGD` or `DIST_APPLY_CALLBACK`", update.kind);
+        "`dist_reduce_apply()`: `kind` is `%d`; use `DIST_APPLY_SGD` or `DIST_APPLY_CALLBACK`", update.kind);
   }
   if (!std::isfinite(update.learning_rate) || !std::isfinite(update.momentum)) {
     return invalid_argument("`dist_reduce_apply()`: `learning_rate` %g and momentum %g must be finite",

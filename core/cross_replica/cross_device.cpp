@@ -11,7 +11,7 @@ namespace {
 Status check(const CrossDeviceOptions& options) noexcept {
   const char* const name = name_of(kCrossDeviceNames, options.kind);
   if (name == nullptr) {
-    return invalid_argument("`kind` is %d: use one of `DIST_CROSS_DEVICE_...`", options.kind);
+    return invalid_argument("`kind` is `%d`: use one of `DIST_CROSS_DEVICE_...`", options.kind);
   }
   const bool one_device = options.kind == DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;
   if (!one_device && (options.accumulate != nullptr || options.reduce_to_device != nullptr)) {

@@ -21,7 +21,7 @@ Status check_numbers(const DatasetOptions& options) noexcept {
   DIST_TRY(check_flag("static_shapes", options.static_shapes, -1));
   DIST_TRY(check_flag("as_one_process", options.as_one_process));
   if (options.replication_mode != DIST_INPUT_PER_WORKER && options.replication_mode != DIST_INPUT_PER_REPLICA)
-    return invalid_argument("`replication_mode` is %d; use one of `DIST_INPUT_...`",
+    return invalid_argument("`replication_mode` is `%d`; use one of `DIST_INPUT_...`",
                             options.replication_mode);
   if (options.global_batch_size < 0) {
     return invalid_argument(
@@ -37,7 +37,7 @@ Status check_numbers(const DatasetOptions& options) noexcept {
 
 Status check_workers(const DatasetOptions& options) noexcept {
   if (options.shard_policy < DIST_SHARD_AUTO || options.shard_policy > DIST_SHARD_OFF) {
-    return invalid_argument("`shard_policy` is %d; use one of `DIST_SHARD_...`", options.shard_policy);
+    return invalid_argument("`shard_policy` is `%d`; use one of `DIST_SHARD_...`", options.shard_policy);
   }
   if (options.num_workers < 0 || options.num_workers > kMostWorkers) {
     return invalid_argument("`num_workers` is %d, but must be 1 to %d", options.num_workers, kMostWorkers);
@@ -200,7 +200,7 @@ Status batch_sizes_for_worker(int64_t batch, int64_t num_workers, int64_t replic
   }
   const int64_t pieces = num_workers * replicas;
   if (out.size() != static_cast<std::size_t>(pieces)) {
-    return invalid_argument("`out_sizes` has room for %zu sizes; %lld workers of %lld replicas have %lld",
+    return invalid_argument("there is room for %zu sizes, but %lld workers of %lld replicas have %lld",
                             out.size(), static_cast<long long>(num_workers), static_cast<long long>(replicas),
                             static_cast<long long>(pieces));
   }

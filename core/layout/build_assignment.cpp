@@ -185,7 +185,7 @@ Status check_degraded(const Topology& topology, const Blocks& blocks, int32_t nu
 Status build_assignment(Ref<Topology> topology, const Computation& computation, Ref<DeviceAssignment>* out) {
   if (computation.order < DIST_DEVICE_ORDER_AUTO || computation.order > DIST_DEVICE_ORDER_MESH) {
     return invalid_argument(
-        "`device_order` is %d: use `DIST_DEVICE_ORDER_AUTO`, `DIST_DEVICE_ORDER_RING` or "
+        "`device_order` is `%d`: use `DIST_DEVICE_ORDER_AUTO`, `DIST_DEVICE_ORDER_RING` or "
         "`DIST_DEVICE_ORDER_MESH`",
         computation.order);
   }

@@ -64,7 +64,7 @@ Status Partition::check() const noexcept {
     case DIST_PARTITION_REPLICATE: return kOk;
     default:
       return invalid_argument(
-          "`kind` is %d; use `DIST_PARTITION_SPLIT`, `DIST_PARTITION_ASSIGN` or `DIST_PARTITION_REPLICATE`",
+          "`kind` is `%d`; use `DIST_PARTITION_SPLIT`, `DIST_PARTITION_ASSIGN` or `DIST_PARTITION_REPLICATE`",
           kind);
   }
 }

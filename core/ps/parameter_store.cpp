@@ -167,7 +167,7 @@ Status ParameterStore::check(const Operation& operation, Slices* slices) {
   switch (operation.what) {
     case Operation::What::kAssign: {
       if (operation.how < DIST_ASSIGN || operation.how > DIST_ASSIGN_SUB) {
-        return invalid_argument("`how` is %d; use `DIST_ASSIGN`, `DIST_ASSIGN_ADD` or `DIST_ASSIGN_SUB`",
+        return invalid_argument("`how` is `%d`; use `DIST_ASSIGN`, `DIST_ASSIGN_ADD` or `DIST_ASSIGN_SUB`",
                                 operation.how);
       }
       if (operation.how != DIST_ASSIGN) DIST_TRY(check_op(DIST_REDUCE_SUM, now.dtype));

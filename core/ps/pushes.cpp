@@ -103,7 +103,8 @@ Status Pushes::assign(const RemoteVariable& variable, int32_t how, Value& value)
   const char* const name = variable.name.c_str();
   if (how < DIST_ASSIGN || how > DIST_ASSIGN_SUB) {
     return invalid_argument(
-        "variable \"%s\": `how` is %d; use `DIST_ASSIGN`, `DIST_ASSIGN_ADD` or `DIST_ASSIGN_SUB`", name, how);
+        "variable \"%s\": `how` is `%d`; use `DIST_ASSIGN`, `DIST_ASSIGN_ADD` or `DIST_ASSIGN_SUB`", name,
+        how);
   }
   if (how != DIST_ASSIGN) DIST_TRY(check_op(DIST_REDUCE_SUM, variable.dtype));
   ValueRef tensor;

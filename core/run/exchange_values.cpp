@@ -195,7 +195,7 @@ Status give_back(Memory& memory, const Leaves& leaves, Results& results) {
 
 Status exchange_values(Replica& replica, const Member& member, Call call, Value& value, ValueRef* out) {
   if (call.reduces() && (call.op < DIST_REDUCE_SUM || call.op > DIST_REDUCE_USER)) {
-    return invalid_argument("`op` is %d; use `DIST_REDUCE_SUM` or another `DIST_REDUCE_...`", call.op);
+    return invalid_argument("`op` is `%d`; use `DIST_REDUCE_SUM` or another `DIST_REDUCE_...`", call.op);
   }
   Memory& memory = replica.pool().memory();
   ValueRef own;

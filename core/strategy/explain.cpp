@@ -220,13 +220,14 @@ void write_threads(Strategy& strategy, TextOut& out) {
   const StrategyOrigin& origin = strategy.origin();
   out.put("\nThreads\n  replica threads: ");
   if (origin.threads == DIST_THREADS_HOST) {
-    out.put("threads of the host program, which call dist_replica_enter()\n");
+    out.put("threads of the host program, which enter each run\n");
     return;
   }
   if (origin.threads == DIST_THREADS_LIBRARY) {
-    out.add("%s on library threads, while the caller of dist_run() waits\n", ReplicaRange(strategy, 0).text);
+    out.add("%s on library threads, while the thread that starts the run waits\n",
+            ReplicaRange(strategy, 0).text);
   } else {
-    out.add("replica %d on the thread that calls dist_run()", number(strategy.replicas().first()));
+    out.add("replica %d on the thread that starts the run", number(strategy.replicas().first()));
     if (strategy.replicas().local() > 1) out.add(", %s on library threads", ReplicaRange(strategy, 1).text);
     out.put("\n");
   }
@@ -296,7 +297,7 @@ void write_collisions(Strategy& strategy, TextOut& out) {
 }
 
 void write_loops(Strategy& strategy, TextOut& out) {
-  out.put("  parallel loops: dist_replica_parallel_for() ");
+  out.put("  parallel loops: ");
   if (const Executor& executor = strategy.executor(); executor.execute != nullptr) {
     return out.add(
         "and reductions outside replicas use the calling thread and up to %d threads of the host's "
@@ -454,7 +455,7 @@ void write_collectives(Strategy& strategy, TextOut& out) {
   out.add(
       "  asynchronous: run by the last replica to arrive%s and replicas that wait; pending ones take %zu "
       "bytes "
-      "each, %s in total at most (async_bytes)\n",
+      "each, %s in total at most\n",
       strategy.has_helpers() ? ", oneTBB threads" : "", Places::bytes_of_one(replicas),
       Size(strategy.async_memory().limit()).text);
   out.add("  block size: %s; between blocks a replica checks whether its group has failed\n",

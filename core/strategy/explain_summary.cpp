@@ -12,7 +12,7 @@ void write_threads(const ExplainSummary& s, TextOut& out) {
   int library = all;
   if (s.threads == DIST_THREADS_CALLER) {
     library = all - 1;
-    out.put("the caller of dist_run()");
+    out.put("the thread that starts the run");
   } else if (s.threads == DIST_THREADS_HOST) {
     library = all - s.local_replicas;
     out.put(Count(s.local_replicas, "host thread").text);

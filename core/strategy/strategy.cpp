@@ -99,18 +99,18 @@ Status check_workers(const StrategyOptions& options) noexcept {
       return no_devices_over_workers();
     return invalid_argument(
         "`network`, `transport`, `replicas_of_workers`, `staging_bytes` and `reform` are options of "
-        "`DIST_STRATEGY_MULTI_WORKER_MIRRORED`; `kind` is %d",
+        "`DIST_STRATEGY_MULTI_WORKER_MIRRORED`; `kind` is `%d`",
         options.kind);
   }
   if ((options.transport < DIST_TRANSPORT_AUTO || options.transport > DIST_TRANSPORT_GLOO) &&
       registered_link_module(options.transport) == nullptr) {
     return invalid_argument(
-        "`transport` is %d: use `DIST_TRANSPORT_AUTO`, `DIST_TRANSPORT_NONE`, `DIST_TRANSPORT_GRPC` or "
+        "`transport` is `%d`: use `DIST_TRANSPORT_AUTO`, `DIST_TRANSPORT_NONE`, `DIST_TRANSPORT_GRPC` or "
         "`DIST_TRANSPORT_GLOO`, or that of a registered link module",
         options.transport);
   }
   if (options.reform < DIST_REFORM_EXPLICIT || options.reform > DIST_REFORM_AT_NEXT_RUN) {
-    return invalid_argument("`reform` is %d: use `DIST_REFORM_EXPLICIT` or `DIST_REFORM_AT_NEXT_RUN`",
+    return invalid_argument("`reform` is `%d`: use `DIST_REFORM_EXPLICIT` or `DIST_REFORM_AT_NEXT_RUN`",
                             options.reform);
   }
   if (options.reform == DIST_REFORM_AT_NEXT_RUN && options.network != nullptr) {
@@ -133,7 +133,7 @@ Status check_workers(const StrategyOptions& options) noexcept {
 
 Status check(const StrategyOptions& options) noexcept {
   if (options.kind < DIST_STRATEGY_MIRRORED || options.kind > DIST_STRATEGY_PARAMETER_SERVER) {
-    return invalid_argument("`kind` is %d: use `DIST_STRATEGY_MIRRORED` or another `DIST_STRATEGY_...`",
+    return invalid_argument("`kind` is `%d`: use `DIST_STRATEGY_MIRRORED` or another `DIST_STRATEGY_...`",
                             options.kind);
   }
   if (options.num_replicas < 0) {
@@ -150,12 +150,12 @@ Status check(const StrategyOptions& options) noexcept {
   DIST_TRY(check_num_devices(options));
   if (options.threads < DIST_THREADS_CALLER || options.threads > DIST_THREADS_HOST) {
     return invalid_argument(
-        "`threads` is %d: use `DIST_THREADS_CALLER`, `DIST_THREADS_LIBRARY` or `DIST_THREADS_HOST`",
+        "`threads` is `%d`: use `DIST_THREADS_CALLER`, `DIST_THREADS_LIBRARY` or `DIST_THREADS_HOST`",
         options.threads);
   }
   DIST_TRY(check_numerics(options.numerics));
   if (options.placement < DIST_PLACEMENT_FREE || options.placement > DIST_PLACEMENT_CORES) {
-    return invalid_argument("`placement` is %d: use `DIST_PLACEMENT_FREE` or `DIST_PLACEMENT_CORES`",
+    return invalid_argument("`placement` is `%d`: use `DIST_PLACEMENT_FREE` or `DIST_PLACEMENT_CORES`",
                             options.placement);
   }
   if (options.move_host_threads && options.threads == DIST_THREADS_LIBRARY) {
@@ -231,7 +231,7 @@ Status check_mesh_of(const StrategyOptions& options, StrategyOptions* out) {
     if (!options.mesh.given()) return kOk;
     if (options.kind == DIST_STRATEGY_MULTI_WORKER_MIRRORED) return no_devices_over_workers();
     return invalid_argument(
-        "`device_assignment`, axes and `use_spmd_partitioning` are options of `DIST_STRATEGY_MESH`; `kind` "
+        "`device_assignment`, `axes` and `use_spmd_partitioning` are options of `DIST_STRATEGY_MESH`; `kind` "
         "is %d",
         options.kind);
   }

@@ -131,7 +131,7 @@ Status create_composite(Memory& memory, dist_value_kind kind, std::span<Value* c
     case DIST_VALUE_SPARSE: DIST_TRY(check_sparse(parts)); break;
     default:
       return invalid_argument(
-          "`kind` is %d; a composite is `DIST_VALUE_INDEXED_SLICES`, `DIST_VALUE_RAGGED` or "
+          "`kind` is `%d`; a composite is `DIST_VALUE_INDEXED_SLICES`, `DIST_VALUE_RAGGED` or "
           "`DIST_VALUE_SPARSE`",
           kind);
   }

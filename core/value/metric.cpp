@@ -93,7 +93,7 @@ Status check_labels(const dist_tensor& values, const dist_tensor& labels) noexce
 Status Metric::create(Memory& memory, int32_t num_replicas, dist_metric_kind kind, const char* name,
                       Ref<Metric>* out) {
   const char* const kind_text = kind_name(kind);
-  if (kind_text == nullptr) return invalid_argument("`kind` is %d; use one of `DIST_METRIC_...`", kind);
+  if (kind_text == nullptr) return invalid_argument("`kind` is `%d`; use one of `DIST_METRIC_...`", kind);
   static_assert(std::is_trivially_copyable_v<Sums> && sizeof(Sums) % sizeof(int64_t) == 0);
   Sums nothing;
   const int64_t shape = sizeof nothing / sizeof(int64_t);

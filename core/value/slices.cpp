@@ -129,7 +129,7 @@ Status check_indices(const char* name, const dist_tensor& copy, const dist_tenso
 
 Status check_scatter(const char* name, dist_dtype dtype, int32_t how) noexcept {
   if (how < DIST_SCATTER_ADD || how > DIST_SCATTER_BATCH_UPDATE) {
-    return invalid_argument("variable \"%s\": `how` is %d; use one of `DIST_SCATTER_...`", name, how);
+    return invalid_argument("variable \"%s\": `how` is `%d`; use one of `DIST_SCATTER_...`", name, how);
   }
   if (check_dtype(how, dtype).ok()) return kOk;
   return invalid_argument("variable \"%s\": %s", name, last_error().message);

@@ -44,12 +44,13 @@ dist_synchronization resolved(const VariableHome& home, dist_synchronization syn
 Status check(const VariableHome& home, const VariableOptions& options, const char* name, dist_dtype dtype) {
   if (options.synchronization < DIST_SYNCHRONIZATION_AUTO ||
       options.synchronization > DIST_SYNCHRONIZATION_ON_READ) {
-    return invalid_argument("variable \"%s\": `synchronization` is %d; use one of `DIST_SYNCHRONIZATION_...`",
-                            name, options.synchronization);
+    return invalid_argument(
+        "variable \"%s\": `synchronization` is `%d`; use one of `DIST_SYNCHRONIZATION_...`", name,
+        options.synchronization);
   }
   if (options.aggregation < DIST_AGGREGATION_NONE ||
       options.aggregation > DIST_AGGREGATION_ONLY_FIRST_REPLICA) {
-    return invalid_argument("variable \"%s\": `aggregation` is %d; use one of `DIST_AGGREGATION_...`", name,
+    return invalid_argument("variable \"%s\": `aggregation` is `%d`; use one of `DIST_AGGREGATION_...`", name,
                             options.aggregation);
   }
   if (home.strategy_kind != DIST_STRATEGY_MIRRORED) return kOk;
@@ -164,7 +165,7 @@ void Variable::close(Variable* variable) noexcept {
 Status Variable::check_assign(int32_t how, const dist_tensor& value, const char* what) const noexcept {
   if (how < DIST_ASSIGN || how > DIST_ASSIGN_SUB) {
     return invalid_argument(
-        "variable \"%s\": `how` is %d; use `DIST_ASSIGN`, `DIST_ASSIGN_ADD` or `DIST_ASSIGN_SUB`", name(),
+        "variable \"%s\": `how` is `%d`; use `DIST_ASSIGN`, `DIST_ASSIGN_ADD` or `DIST_ASSIGN_SUB`", name(),
         how);
   }
   TensorSize size;

@@ -44,7 +44,7 @@ void assert_warns(const ExplainSummary& summary, const char* warnings) {
 
 void a_plain_strategy_has_three_lines(void**) {
   assert_string_equal(lines_of(four_on_four()).c_str(),
-                      "mirrored strategy with 4 replicas on 1 worker; threads: the caller of dist_run() and "
+                      "mirrored strategy with 4 replicas on 1 worker; threads: the thread that starts the run and "
                       "3 library threads\n"
                       "machine: 4 usable CPUs, 1 NUMA domain, SIMD target AVX2, 1.5 KiB of memory held\n"
                       "warnings: none\n");

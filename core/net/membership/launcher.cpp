@@ -216,7 +216,7 @@ Status find_rendezvous_place(Memory& memory, const RendezvousOptions& options, R
     if (launcher == nullptr) {
       return failed_precondition(
           "the %s not known. Start this process with dist-launch, torchrun, mpirun or srun, set "
-          "DIST_RANK and DIST_SIZE, or set rank and size as options.",
+          "DIST_RANK and DIST_SIZE, or set `rank` and `size` as options.",
           options.rank == DIST_TASK_UNSET ? "rank of this process is" : "number of workers is");
     }
     Numbers numbers;

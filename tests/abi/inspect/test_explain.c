@@ -49,7 +49,8 @@ static void three_lines_sum_it_up(void **state) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.num_replicas = 1;
   dist_strategy *strategy = explained(options);
-  assert_has(lines[0], ": mirrored strategy with 1 replica on 1 worker; threads: the caller of dist_run()");
+  assert_has(lines[0],
+             ": mirrored strategy with 1 replica on 1 worker; threads: the thread that starts the run");
   assert_has(lines[1], " usable CPU");
   assert_has(lines[1], " NUMA domain");
   assert_has(lines[1], ", SIMD target ");
@@ -86,8 +87,8 @@ static void kinds_and_threads_are_named(void **state) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   explain_and_destroy(mesh_with(2, 2, options));
   assert_has(lines[0],
-             "mesh strategy with 2 replicas of 2 logical devices each on 1 worker; threads: the caller of "
-             "dist_run() and 3 library threads");
+             "mesh strategy with 2 replicas of 2 logical devices each on 1 worker; threads: the thread that "
+             "starts the run and 3 library threads");
   explain_and_destroy(strategy_of(2, DIST_THREADS_LIBRARY));
   assert_has(lines[0], "threads: 2 library threads");
   explain_and_destroy(strategy_of(3, DIST_THREADS_HOST));
@@ -134,7 +135,7 @@ static void unreachable_workers_are_a_warning(void **state) {
              "warnings: the other workers cannot be reached: dist_worker_options.transport is "
              "DIST_TRANSPORT_NONE");
   /* Replicas have the ids that they have among all workers. */
-  assert_has(rest, "\n  replica threads: replica 1 on the thread that calls dist_run()\n");
+  assert_has(rest, "\n  replica threads: replica 1 on the thread that starts the run\n");
 }
 
 int main(void) {

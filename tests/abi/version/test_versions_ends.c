@@ -53,7 +53,7 @@ static void numbers_and_errors(void **state) {
   assert_fails(dist_versions_publish(s->versions, NULL, NULL, NULL, NULL), DIST_INVALID_ARGUMENT,
                "content is NULL");
   assert_fails(dist_versions_await(NULL, 1, 0), DIST_INVALID_ARGUMENT, "versions is NULL");
-  assert_fails(dist_versions_await(s->versions, 1, 0), DIST_INVALID_ARGUMENT, "none has been published");
+  assert_fails(dist_versions_await(s->versions, 1, 0), DIST_INVALID_ARGUMENT, "no version has been published");
   assert_ok(dist_run(strategy, refused_in_a_replica, s, NULL));
   for (int64_t i = 1; i <= 3; i++) {
     assert_int_equal(publish(s), i);
