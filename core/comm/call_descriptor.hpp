@@ -14,8 +14,8 @@ namespace dist {
 // of tensors and their dtypes, are in the signatures instead.
 struct CallDescriptor {
   // The data of the first tensors. If there is one dense tensor, peers read nothing else. The fields down to
-  // `strided` share one cache line with the slot's fields before the descriptor, because a second line would have
-  // to travel between cores as well.
+  // `strided` share one cache line with the slot's fields before the descriptor, because a second line would
+  // have to travel between cores as well.
   const std::byte* in_data;
   std::byte* out_data;
   union {
@@ -43,9 +43,10 @@ struct CallDescriptor {
   int64_t part() const noexcept { return near_part != kFar ? int64_t{near_part} : far_part; }
   int64_t whole() const noexcept { return near_whole != kFar ? int64_t{near_whole} : far_whole; }
 
-  // The fields in the slot's second cache line, which peers read only for lists and unusual tensors. In a loop they
-  // are as they were two rounds ago, and are not written again: the line would have to travel first. Call this
-  // before set_head(), because a peer may be looking for the number in the first line.
+  // The fields in the slot's second cache line, which peers read only for lists and unusual tensors. In a
+  // loop they usually have the same values as two rounds ago. They are then not written again, because the
+  // line would first have to be fetched from a peer's cache. Call set_tail() before set_head(), because a
+  // peer may already be polling the number in the first line.
   struct Tail {
     const dist_tensor* in;
     const dist_tensor* out;
@@ -64,7 +65,7 @@ struct CallDescriptor {
       offsets = tail.offsets;
       contributions = tail.contributions;
     }
-    // For the compiler.
+    // Keeps the compiler from moving these stores behind those of set_head().
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
   void set_sizes(int64_t part_size, int64_t whole_size) noexcept {
@@ -87,7 +88,7 @@ struct CallDescriptor {
     out_data = head.out_data;
     strided = head.strided;
   }
-  // For a permute, after set_head().
+  // For a permute. Call this after set_head().
   void set_pair(int32_t to, int32_t from) noexcept {
     destination = to;
     source = from;

@@ -69,7 +69,7 @@ int BasicGroup<Sync>::rank(int local_rank) const noexcept {
   return at != local_ranks_ + size_ && *at == local_rank ? static_cast<int>(at - local_ranks_) : -1;
 }
 
-// Ends the failure of the last run.
+// Ends the abort state that the last run has left behind.
 template <class Sync>
 [[gnu::noinline, gnu::cold]] void BasicGroup<Sync>::heal() noexcept {
   // The members may have stopped at different rounds. All continue with a number that no slot contains.
@@ -92,7 +92,8 @@ void BasicGroup<Sync>::keep_apart(int me, int cpu) noexcept {
   if (member.beside.found(cpu == Sync::cpu(), [] { return Sync::now_ns(); })) find_room(me);
 }
 
-// Peers' CPUs are read from their slots, as of their latest arrivals.
+// Looks for a CPU that no member uses and moves this member there. Peers' CPUs are read from their slots, as
+// of their latest arrivals.
 template <class Sync>
 [[gnu::noinline, gnu::cold]] void BasicGroup<Sync>::find_room(int me) noexcept {
   BasicApart<Sync>& apart = members_[me].apart;

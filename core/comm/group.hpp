@@ -27,14 +27,15 @@
 //
 // There are two ways to wait. If every member has a CPU, each member waits for each peer's slot; one cache
 // line travels in one direction. In an oversubscribed group that would cost each member R wake-ups. There,
-// members count themselves in and out, and the last one wakes all others (oversubscribed_barrier.hpp). The last member to
-// arrive reads all slots, and may do the whole work on its own.
+// members count themselves in and out, and the last one wakes all others (oversubscribed_barrier.hpp). The
+// last member to arrive reads all slots, and may do the whole work on its own.
 //
 // Memory orders. Plain data is published by a release store and received by an acquire load of one word:
 //
 //     slot      a slot's `round`: the rest of the slot, the signature, the failure, the member's buffers
 //     done      `done`: what the member did to its peers' buffers, and that it no longer reads them
-//     barrier   `released`: all slots, and what the last member did alone; `all_out`: as `done`, for all members
+//     barrier   `released`: all slots, and what the last member did alone
+//               `all_out`: like `done`, for all members
 //     report    `abort_state_` when it becomes kReported: the report
 //
 // In four places two threads race: each stores a word and then loads the word that the other stores, and at
@@ -44,7 +45,7 @@
 //
 //     sleep     publish(): word | sleepers                    sleep(): sleepers | word          (word.hpp)
 //     touch     enter(): entered | abort_state_              give_up(): abort_state_ | entered
-//     wake      whoever aborts: abort_state_ | sleepers       sleep(): sleepers | abort_state_  (both seq_cst)
+//     wake      on abort: abort_state_ | sleepers            sleep(): sleepers | abort_state_  (both seq_cst)
 //     asleep    leave(): slot | asleep_                       wait(): asleep_ | slots
 #pragma once
 
@@ -70,7 +71,7 @@
 
 namespace dist {
 
-// The replicas that a group has.
+// The members of a group, and how reports name them.
 struct GroupMembers {
   int32_t number = 0;                    // number of the group in its strategy; 0: the group of all replicas
   const int32_t* local_ranks = nullptr;  // the members' local ranks, ascending; NULL: all replicas
@@ -234,8 +235,8 @@ class BasicGroup final : public WaitPlace {
   // case.
   bool enter(int me) noexcept {
     MemberState& member = members_[me];
-    // The race "touch". If a member that gives up does not see this `entered`, its change of abort_state_ came
-    // first, and the load below sees it.
+    // The race "touch". If a member that gives up does not see this `entered`, its change of abort_state_
+    // came first, and the load below sees it.
     if (policy_.asymmetric) {
       // relaxed: this store publishes no other data. give_up()'s rare_barrier() orders it.
       member.entered.store(member.round, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the rounds of a group fail: who finds out, the single report, and how members leave.
+// How the rounds of a group fail: detecting a failure, writing the single report, and how members leave.
 #pragma once
 
 #include "core/base/on_stack.hpp"
@@ -7,15 +7,15 @@
 
 namespace dist {
 
-// For a child that was forked inside a host function called from a round: it has no peers to wait for.
+// For a child that was forked inside a host function called from a round. The child has no peers to wait for.
 inline Status no_peers() noexcept {
   return failed_precondition(
       "this process is a forked child of the strategy's process, and threads do not survive fork(). Create a "
       "strategy in the child.");
 }
 
-// A member called something else. The report names the culprit, so this waits briefly for the slots that
-// are needed to find it.
+// Called when a member has made a different call. The report names the culprit, so this waits briefly for the
+// slots that are needed to find it.
 template <class Sync>
 Status BasicGroup<Sync>::disagree(int me) noexcept {
   const uint32_t round = members_[me].round;
@@ -102,7 +102,7 @@ Status BasicGroup<Sync>::abort(int me, Trouble trouble, int64_t waited_ns) noexc
 }
 
 // Waits until the report is complete. If cancel() ended the rounds, the first member to get here writes the
-// report with explain(). Returns false in a forked child, in which nobody would write it.
+// report with explain(). Returns false in a forked child, which has no thread that would write the report.
 template <class Sync>
 template <class Explain>
 bool BasicGroup<Sync>::await_report(Explain&& explain) noexcept {
@@ -111,7 +111,7 @@ bool BasicGroup<Sync>::await_report(Explain&& explain) noexcept {
     // makes the report visible.
     uint32_t seen = abort_state_.load(std::memory_order_seq_cst);
     if (seen == kReported) return true;
-    // While cancel() copies its reason, abort_state_ is kReporting, so nobody writes the report too early.
+    // While cancel() copies its reason, abort_state_ is kReporting, so no member writes the report too early.
     if (seen == kCancelled &&
         abort_state_.compare_exchange_strong(seen, kReporting, std::memory_order_seq_cst)) {
       explain();
@@ -160,8 +160,8 @@ Status BasicGroup<Sync>::turned_away() noexcept {
 template <class Sync>
 void BasicGroup<Sync>::wake_all() noexcept {
   const auto drain = [](Word& word) {
-    // seq_cst: the race "wake"; this load follows the change of abort_state_. A thread that registers as a sleeper
-    // later sees that change.
+    // seq_cst: the race "wake"; this load follows the change of abort_state_. A thread that registers as a
+    // sleeper later sees that change.
     while (word.sleepers.load(std::memory_order_seq_cst) != 0) {
       Sync::unpark_all(word.value);
       Sync::yield();

@@ -2,12 +2,14 @@
 // The barrier of an oversubscribed group. Each member counts itself in and out, and the last one wakes all
 // others.
 //
-// Invariant: a round costs a member the same, however many members there are. Only the last member to arrive
-// reads all slots. The first one stores the round's digest here, and each other member compares its own
-// digest with that one, so a member that called something else detects it by itself.
+// Invariant: the cost of a round for a member does not depend on the number of members. Only the last member
+// to arrive reads all slots. The first one stores the round's digest here, and each other member compares its
+// own digest with that one, so a member that made a different call detects this by itself.
 //
-//     came   each increment is ordered after the earlier ones: the last member to arrive sees all slots
-//     out    likewise: the last member to leave sees everything that the others did to buffers
+// Each increment of a counter is ordered after the earlier ones:
+//
+//     came   the last member to arrive sees all slots
+//     out    the last member to leave sees everything that the others did to buffers
 #pragma once
 
 #include <cstdint>
@@ -23,10 +25,10 @@ class BasicOversubscribedBarrier {
   enum class Come {
     kEarly,  // others are missing: wait for released()
     kLast,
-    kForSomethingElse  // than the first member; this one is not counted
+    kForSomethingElse  // its digest differs from the first member's; the member is not counted
   };
 
-  // For a member that has published its slot.
+  // Called by a member that has published its slot.
   Come come(uint32_t round, uint64_t digest, int size) noexcept {
     uint64_t common = kNone;
     Atomic<uint64_t>& first = digests_[round & 1];
@@ -44,7 +46,7 @@ class BasicOversubscribedBarrier {
   }
   // Called by the last member to let the others continue. `shares`: the work is left to all of them.
   void release(uint32_t round, bool shares, const WaitPolicy& policy) noexcept {
-    // Each member reads it before it reaches the next round.
+    // Each member reads `shares_` before it reaches the next round.
     Sync::writing(shares_);
     shares_ = shares;
     released_.publish(round, policy);
@@ -55,10 +57,10 @@ class BasicOversubscribedBarrier {
   }
   Word& released() noexcept { return released_; }
 
-  // For a member that is done with all buffers. Returns true if it is the last one.
+  // Called by a member that is done with all buffers. Returns true if it is the last one.
   bool go_out(uint32_t round, int size, const WaitPolicy& policy) noexcept {
     if (out_.fetch_add(1, std::memory_order_acq_rel) + 1 != static_cast<uint32_t>(size)) return false;
-    // relaxed: as in come().
+    // relaxed: no member gets here in the next round before `all_out` is published.
     out_.store(0, std::memory_order_relaxed);
     all_out_.publish(round, policy);
     return true;
@@ -76,7 +78,8 @@ class BasicOversubscribedBarrier {
   template <class T>
   using Atomic = typename Sync::template Atomic<T>;
   static constexpr uint64_t kNone = 0;
-  // Digests that differ only in this bit are told apart by the last member, which compares the slots.
+  // Sets a bit, so that no digest equals kNone. If two digests differ only in this bit, the last member
+  // detects the difference, because it compares the slots.
   static constexpr uint64_t mark(uint64_t digest) noexcept { return digest | 1; }
 
   Atomic<uint32_t> came_{0};

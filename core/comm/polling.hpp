@@ -6,7 +6,8 @@
 
 namespace dist {
 
-// While it exists, this thread calls progress() all the time, except while a Sleeping exists. `flag` is then true.
+// While an object of this class exists, its thread calls progress() continuously, except while a Sleeping
+// exists, and `flag` is true.
 class Polling {
  public:
   Polling(Transport& transport, bool& flag) noexcept : transport_(transport), flag_(flag) {
@@ -25,7 +26,8 @@ class Polling {
   bool& flag_;
 };
 
-// While it exists, this thread may sleep until the listener is notified. `polls`: it polls otherwise.
+// While an object of this class exists, its thread may sleep until the listener is notified. `polls`: the
+// thread is inside a Polling.
 class Sleeping {
  public:
   explicit Sleeping(Transport& transport, bool polls = false) noexcept

@@ -69,7 +69,7 @@ class MemberLines {
     for (std::size_t i = 0; i < evidence.signatures.size(); ++i) members_[i] = {find_first_alike(i), false};
   }
 
-  // The lines of all members whom the message has not named yet.
+  // Prints the lines of all members that the message has not named yet.
   void print(Text& text) const noexcept {
     const auto n = evidence_.signatures.size();
     const char* separator = text.ends_with('.') ? " Details: " : ". Details: ";
@@ -82,7 +82,8 @@ class MemberLines {
     }
   }
 
-  // Formats "replica 3" or "replicas 3, 5-7": all members whose line equals that of `member`. print() omits them.
+  // Formats "replica 3" or "replicas 3, 5-7": all members whose line equals that of `member`. print() omits
+  // them.
   void name(Text& text, std::size_t member) noexcept {
     // The reason follows the names, so they must leave room for it.
     constexpr std::size_t kMostRanges = 8;
@@ -180,7 +181,7 @@ int majority_of(std::span<const Signature* const> signatures, std::size_t* out_f
   return best;
 }
 
-// Ends the reason in a message with what to do about it, which is the report's hint too.
+// Ends the message with the report's hint, which states what to do.
 void add_hint(Text& text, const ErrorRecord& error) noexcept { text.add(". %s", error.hint); }
 
 void write_left(const Evidence& evidence, std::size_t member, MemberLines& lines, ErrorRecord& error,
@@ -314,7 +315,7 @@ int write_deadline(const Evidence& evidence, MemberLines& lines, ErrorRecord& er
     hint.add("Find out what delays that %s before this call, or give a longer `timeout_ns`.",
              evidence.naming.word());
   }
-  // Often the cause, so it precedes the hint.
+  // This is often the cause, so it precedes the hint.
   if (missing < n && *evidence.state != '\0') text.add(". Last known state: %s", evidence.state);
   add_hint(text, error);
   return missing < n ? static_cast<int>(missing) : -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slot: what a member publishes to its peers when it arrives at a round (group.hpp). See there for who may
-// read and write it, and when.
+// Slot: what a member publishes to its peers when it arrives at a round. group.hpp describes which threads
+// may read and write it, and when.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +16,18 @@ namespace dist {
 inline constexpr std::size_t kApart = 128;
 inline constexpr std::size_t kCacheLine = 64;
 
-// Each member of a group reads the slots of all others, which a larger group would spend its time on. Larger groups meet
-// like oversubscribed ones (oversubscribed_barrier.hpp), where a member's cost does not depend on their size.
+// The largest group whose members meet by reading each other's slots. In a larger group that would take too
+// long, so it meets like an oversubscribed one (oversubscribed_barrier.hpp), where a member's cost does not
+// depend on the number of members.
 inline constexpr int kMostBySlots = 256;
 
 // One member's publication in one round.
 template <class Sync>
 struct alignas(kApart) BasicSlot {
-  // Up to this many bytes are in the slot's first line, beside the round's number; up to kInlineBytes in its
-  // second one. No payload is in both: the owner would write to the first line, wait for the second one, and find
-  // that a peer that looks for the number has taken the first one again.
+  // Up to this many bytes are stored in the slot's first cache line, beside the round's number. Larger
+  // payloads of up to kInlineBytes are stored in the second line. No payload is split over both: while its
+  // owner waited for the second line, a peer that polls the round's number could take the first one away
+  // again.
   static constexpr std::size_t kHeadBytes = 32;
   static constexpr std::size_t kInlineBytes = 64;
   static constexpr int32_t kStays = -1;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standstill: notices in a wait with a deadline that the process did not run for a while, for example because it was
-// stopped. Messages that arrived meanwhile have not been delivered yet, so a deadline that passed during
-// that time must be checked again a little later: otherwise a report would blame workers that were in time.
+// Standstill: detects, during a wait with a deadline, that the process did not run for a while, for example
+// because it was stopped. Messages that arrived meanwhile have not been delivered yet. A deadline that passed
+// during that time must therefore be checked again a little later: otherwise a report would blame workers
+// that were in time.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +14,8 @@ namespace dist {
 
 class Standstill {
  public:
-  // Call this in each round of the loop, with the time since the wait began by the host's clock: the process may have
-  // been stopped before the first round. Returns whether the deadline must not be applied yet.
+  // Call this in each round of the loop, with the time since the wait began by the host's clock: the process
+  // may have been stopped before the first round. Returns true if the deadline must not be applied yet.
   bool forgives(int64_t waited_ns) noexcept {
     const int64_t now = steady_now_ns();
     const int64_t gap_ns = looked_ns_ == 0 ? waited_ns : now - looked_ns_;
@@ -24,7 +25,7 @@ class Standstill {
   }
 
  private:
-  // More than any loop sleeps at a time.
+  // Longer than any loop sleeps at a time.
   static constexpr int64_t kLeastNs = 250'000'000;
   static constexpr int64_t kMostNs = 1'000'000'000;
 

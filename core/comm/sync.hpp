@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine as the round protocol sees it: atomics, sleeping, barriers and time. The protocol is a template
-// on this type, so that tests/model can explore all interleavings of the same source.
+// The operations of the machine that the round protocol uses: atomics, sleeping, barriers and time. The
+// protocol is a template on this type, so that tests/model can explore all interleavings of the same source.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace dist {
 
-// The real machine and its operating system.
+// Implements them with the CPU and the operating system.
 struct OsSync {
   template <class T>
   using Atomic = std::atomic<T>;

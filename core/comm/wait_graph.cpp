@@ -29,9 +29,9 @@ void WaitGraph::block(int local_rank, const Waits& waits) noexcept {
   if (all_sleep_at(waits) || !is_hopeless(local_rank) || !find_cycle(local_rank)) return;
   const ErrorRecord report = describe_cycle(local_rank);
   // All rounds are ended before any replica gets the report. Otherwise the first replica to get it would
-  // leave, and another one would get a report of that. This is done under the lock, because a woken replica
-  // may destroy its wait place once it has acquired the lock. post() waits until that replica no longer
-  // sleeps, which needs no lock.
+  // leave, and another one would get a report about that replica instead. This is done under the lock,
+  // because a woken replica may destroy its wait place once it has acquired the lock. post() waits until that
+  // replica no longer sleeps, which needs no lock.
   int num_claimed = 0;
   int32_t at = local_rank;
   do {
@@ -55,7 +55,7 @@ bool WaitGraph::anyone_blocked() noexcept {
 }
 
 // Whether one of the replica's rounds lacks only replicas for which `awake` is true. A round that is complete
-// but has not woken the replica yet lacks nobody.
+// but has not woken the replica yet lacks no replica.
 template <class Awake>
 bool WaitGraph::may_wake(int local_rank, Awake&& awake) const noexcept {
   const Waits& waits = *blocked_[local_rank].waits;

@@ -94,8 +94,8 @@ class WaitGraph {
     std::size_t via = 0;
   };
 
-  // Calls visit(local_rank) for each member that has not arrived at the round, until it returns false. Returns true
-  // if it never did.
+  // Calls visit(local_rank) for each member that has not arrived at the round, until it returns false.
+  // Returns true if it never did.
   template <class Visit>
   static bool all_missing(const Wait& wait, Visit&& visit) noexcept {
     for (int rank = 0; rank < wait.where->size(); ++rank) {

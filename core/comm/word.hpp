@@ -30,7 +30,7 @@ class Patience {
     if (!policy.oversubscribed) policy.spin_ns = std::max(policy.spin_ns, ns_);
     return policy;
   }
-  // To be called after a wait in which the thread slept.
+  // Call this after a wait in which the thread slept.
   void slept(int64_t waited_ns) noexcept {
     ns_ = waited_ns <= kMostNs ? std::clamp<int64_t>(2 * waited_ns, 0, kMostNs) : ns_ / 2;
   }
@@ -44,14 +44,12 @@ class Patience {
 // Publisher and sleeper each store and then load what the other stores. If neither saw the other's store, the
 // sleeper would never be woken. The policy selects one of two ways to prevent that:
 //
-// - Symmetric: both stores and both loads are seq_cst, so there is one total order, and the thread that
-//   stores second
-//   sees the other's store.
+// - Symmetric: both stores and both loads are seq_cst, so there is one total order, and the thread that stores
+//   second sees the other's store.
 // - Asymmetric: only the compiler keeps the publisher's store and load in order. The sleeper calls
-//   rare_barrier()
-//   between its store and load. If the barrier takes effect after the publisher's load, it is also after the
-//   publisher's store, which the sleeper's load then sees. If it takes effect before, the publisher's load sees
-//   the sleeper.
+//   rare_barrier() between its store and load. If the barrier takes effect after the publisher's load, it is
+//   also after the publisher's store, which the sleeper's load then sees. If it takes effect before, the
+//   publisher's load sees the sleeper.
 template <class Sync>
 struct BasicWord {
   template <class T>
@@ -101,12 +99,13 @@ struct BasicWord {
 
 using Word = BasicWord<OsSync>;
 
-// The time that a thread spends in a loop that waits for another one.
+// Measures how long a thread has been in a loop that waits for another thread, and yields in that loop.
 //
-// On a busy machine the awaited thread may need this CPU, so the loop yields. On an idle one that returns at once. But if
-// another program uses the CPU, it keeps it for a time slice, also one of low priority, while a thread that sleeps runs soon
-// after it is woken. So after a yield that takes that long, the thread does not yield for a while. Many members that share
-// the CPU take their turns in that time, too, so the limit grows with the time that they need (WaitPolicy::spin_ns).
+// On a busy machine the awaited thread may need this CPU, so the loop yields. On an idle machine a yield
+// returns at once. But if another program uses the CPU, even one of low priority, a yield can take a whole
+// time slice, while a sleeping thread runs soon after it is woken. So after a yield that takes long_ns_, the
+// thread does not yield for kRestNs. Many members that share a CPU also need time to take their turns, so in
+// an oversubscribed group long_ns_ grows with WaitPolicy::spin_ns.
 template <class Sync>
 class BasicSpinTime {
  public:
@@ -117,8 +116,9 @@ class BasicSpinTime {
   explicit BasicSpinTime(const WaitPolicy& policy) noexcept
       : long_ns_(policy.oversubscribed ? std::max(kLongNs, 16 * policy.spin_ns) : kLongNs) {}
 
-  // Call it in each turn of the loop. Returns the time since the beginning. `yields`: the awaited thread probably needs
-  // this CPU. Then a loop that does not yield gains nothing, and this returns INT64_MAX instead.
+  // Call this in each turn of the loop. Returns the time since the loop began. `yields`: the awaited thread
+  // probably needs this CPU. In that case spinning without a yield gains nothing, and while the thread does
+  // not yield, this returns INT64_MAX.
   int64_t pass(bool yields) noexcept {
     int64_t& from_ns = Sync::yields_from_ns();
     const bool rests = now_ns_ < from_ns;

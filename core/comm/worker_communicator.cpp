@@ -145,7 +145,7 @@ void WorkerCommunicator::take_part() noexcept {
 void WorkerCommunicator::begin(WorkerRound& round, uint32_t stream, uint64_t number,
                                const Signature& signature, std::size_t most_bytes) noexcept {
   take_part();
-  // relaxed: works end before their member leaves.
+  // relaxed: a member's works end before the member leaves.
   if (stream == kAsynchronous) begun_.store(number, std::memory_order_relaxed);
   if (stream >= kFirstPlanned) planned_.fetch_add(1, std::memory_order_relaxed);
   round.begin(message_of(stream, number), signature, most_bytes, {});
@@ -172,8 +172,8 @@ void WorkerCommunicator::leave(Status returned, const ErrorRecord& failure, bool
   each_peer([&](int w, Peer& peer) {
     transport_.send(w, notice(kLeaves), own_leave_, WorkerNotice::kBytes, peer.send_leave);
   });
-  // This worker may not return here for a long time, and a transport has no thread of its own, so the notices
-  // are sent before this returns. That depends on no peer except for its credit.
+  // The host may not call libdist again for a long time, and a transport has no thread of its own, so the
+  // notices are sent before this returns. Sending depends on no peer, except for its credit.
   const int64_t begin = steady_now_ns();
   for (bool out = false; !out && steady_now_ns() - begin < kReportGraceNs;) {
     transport_.progress();
@@ -205,7 +205,7 @@ bool WorkerCommunicator::look_for_run_before(int* out_missing) noexcept {
 
 Status WorkerCommunicator::hear_of_run_before(Group& group, uint64_t* out_failed) noexcept {
   if (whole_ != nullptr) return whole_->hear_of_run_before(group, out_failed);
-  // For later rounds of a plan this is a single load.
+  // In later rounds of a plan this is a single load.
   if (heard_run_.load(std::memory_order_acquire) != run_) DIST_TRY(await_run_before(group));
   *out_failed = failed_.load(std::memory_order_relaxed);
   return kOk;
@@ -224,7 +224,8 @@ Status WorkerCommunicator::await_run_before(Group& group) noexcept {
       return dist::fail(DIST_DEADLINE_EXCEEDED, "worker %d has not finished the previous run within %.3g s",
                         missing, static_cast<double>(waited_ns) * 1e-9);
     }
-    // The transport's listener is the communicator; this group's progress word may be another one, so poll.
+    // The transport notifies the communicator, which may advance another word than this group's, so this loop
+    // polls.
     constexpr int64_t kLookNs = 1'000'000;
     const uint32_t seen = word.value.load(std::memory_order_acquire);
     const Sleeping sleeping(transport_);
@@ -283,7 +284,8 @@ uint32_t WorkerCommunicator::announced_by_others() noexcept {
 template <class Over>
 bool WorkerCommunicator::poll_until(Over&& over, uint32_t seen) noexcept {
   constexpr int kLooks = 64;
-  // If all members of all workers can run at the same time, a yield would only let threads run that are in no hurry.
+  // If all members of all workers can run at the same time, a yield would only run threads that are not
+  // needed now.
   if (cpus_ == 0) cpus_ = cpus_of_this_thread().count();
   const bool oversubscribed = num_members() > cpus_;
   Word& word = group_.progress();
@@ -355,7 +357,7 @@ bool WorkerCommunicator::release() noexcept {
 
 bool WorkerCommunicator::await_release(int member) noexcept {
   const uint32_t next = ++seen_[static_cast<std::size_t>(member)];
-  // A leader that ends the collective may be ahead.
+  // A leader that ends the collective may already have released later steps.
   const auto ready = [&] {
     return static_cast<int32_t>(released_.value.load(std::memory_order_seq_cst) - next) >= 0;
   };
@@ -396,13 +398,14 @@ Status WorkerCommunicator::meet_and_move(const Signature& signature, int64_t tim
   round_->begin(message_of(WorkerRound::kBlocking, number_), signature, most_bytes_, own);
   while (!round_->here()) {
     DIST_TRY(await([&] {
-      // Before the look, so that it sees all headers that have arrived.
+      // Call settled() before look(), so that look() sees all headers that had arrived.
       const bool settled = round_->settled();
       attendance_.look([&](int w) { return round_->header_is_here(w); }, steady_now_ns);
       return settled;
     }));
-    // The messages may come from workers that have given this one up since. A worker that is late has, for
-    // example, everything that it needs for a barrier, and must not complete it successfully on its own.
+    // The messages may come from workers that have since declared this one lost. A late worker has, for
+    // example, everything that it needs to complete a barrier, but must not complete it successfully on its
+    // own.
     if (Found found; find_trouble(*round_, &found)) return fail_all(found);
     do {
       const WorkerRound::Problem problem = round_->proceed();
@@ -436,7 +439,8 @@ Status WorkerCommunicator::reserve(std::size_t bytes) noexcept {
 Status WorkerCommunicator::pass(std::span<const Passage> passages) noexcept {
   const Polling polling(transport_, polling_);
   round_->pass(passages);
-  // Tensors take their time, so sleeping at once would only add to it: 1 ns per byte is more than a copy takes.
+  // Tensors take a while to arrive, and going to sleep at once would add to that. 1 ns per byte is more than
+  // a copy takes.
   for (const Passage& each : passages)
     patience_ns_ += static_cast<int64_t>(std::max(each.receive_bytes, each.send_bytes));
   const Status passed = await_messages();

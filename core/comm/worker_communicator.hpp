@@ -10,33 +10,33 @@
 //                     meet             all workers agree
 //                     move             what the other workers' members bring is copied here
 //     await_release   release
-//     step            step, pass       as often as needed: all members see what each one has done, and tensors
-//                                      are exchanged between workers
+//     step            step, pass       as often as needed: all members see what each one has done, and
+//                                      tensors are exchanged between workers
 //     finish          finish
 //
-// Invariant: everything that is sent and received lies in memory of the communicator. So a member that gives up
-// never waits for the network, only until the leader has cancelled the transfers in flight. Only the leader
-// checks the deadline; the other members wait for the leader.
+// Invariant: everything that is sent and received lies in memory of the communicator. So a member that gives
+// up never waits for the network, only until the leader has cancelled the transfers in flight. Only the
+// leader checks the deadline; the other members wait for the leader.
 //
 // Messages contain the number of the collective, which all workers count identically. Failures travel in
 // notices, for which each worker always has a receive posted:
 //
-//     leave     the worker's function has ended after this many collectives, so a later collective fails. It can
-//               be received until the end of the next run, which may need to know how this run has ended
+//     leave     the worker's function has ended after this many collectives, so a later collective fails. It
+//               can be received until the end of the next run, which may need to know how this run has ended
 //     report    worker 0's report on why a collective has failed, for all workers
 //
-// Worker 0 is the reporter. A worker that detects a failure waits up to kReportGraceNs for the reporter's report,
-// then writes its own and says so; in that case the workers' texts may differ. A worker that has received a
-// report includes it in its leave notice, so that its peers learn it too. A worker whose own members fail
-// uses its group's report.
+// Worker 0 is the reporter. A worker that detects a failure waits up to kReportGraceNs for the reporter's
+// report, then writes its own and says so; in that case the workers' texts may differ. A worker that has
+// received a report includes it in its leave notice, so that its peers learn it too. A worker whose own
+// members fail uses its group's report.
 //
 // When a collective has failed, the run has failed, as in a group. The next run starts with begin_run() on
 // all workers.
 //
-// A *part* is the communicator of a group of some replicas; the communicator of all replicas is its whole. A part takes
-// part in the whole's runs and costs nothing in a run that does not use it: it starts to listen with its
-// first collective, and sends leave notices only if it has met. For parts that have not met, the whole's
-// notice says so.
+// A *part* is the communicator of a group of some replicas; the communicator of all replicas is its whole. A
+// part joins in the whole's runs and costs nothing in a run that does not use it: it starts to listen with
+// its first collective, and sends leave notices only if it has met. The whole's notice lists the parts that
+// have met; for the others, it replaces the part's notice.
 #pragma once
 
 #include <atomic>
@@ -120,8 +120,8 @@ class WorkerCommunicator final : public TransportListener {
     return replicas_.empty() ? rank : replicas_[static_cast<std::size_t>(rank)];
   }
   const Host& host() const noexcept { return host_; }
-  // Each member records its arrival here before it arrives. Once the workers have met, it tells who came
-  // last.
+  // Each member records its arrival here before it arrives. Once the workers have met, this knows which one
+  // was last.
   Attendance& attendance() noexcept { return attendance_; }
   // This worker's limit; see Options::most_bytes.
   std::size_t own_staging_bytes() const noexcept { return most_bytes_; }
@@ -134,12 +134,12 @@ class WorkerCommunicator final : public TransportListener {
   // bits that this worker announces to all others at the end of this run.
   void leave(Status returned, const ErrorRecord& failure, bool collectives_failed = false,
              uint32_t announced = 0) noexcept;
-  // Call this between runs. Waits for what worker 0 announced at the end of the latest run; 0 if there was
-  // none yet. Fails with UNAVAILABLE if worker 0 is lost, and with CANCELLED once `cancelled` is true, which
-  // any thread may set.
+  // Call this between runs. Waits until worker 0 has reported the end of the latest run, and returns the bits
+  // that it announced there; 0 if there was no run yet. Fails with UNAVAILABLE if worker 0 is lost, and with
+  // CANCELLED once `cancelled` is true, which any thread may set.
   Status hear_leader(const std::atomic<bool>& cancelled, uint32_t* out_announced) noexcept;
-  // Call this between runs, on any worker. Returns what the others have announced at the ends of this run and
-  // the previous one, as far as it has arrived.
+  // Call this between runs, on any worker. Returns the bits that the others announced at the ends of this run
+  // and the previous one, as far as they have arrived.
   uint32_t announced_by_others() noexcept;
   // Whether a collective of its group has failed in this run.
   bool failed() const noexcept { return group_.aborted(); }

@@ -9,7 +9,8 @@
 namespace dist {
 namespace {
 
-// Where a header's magic number and version end, and where the fields begin that are equal in similar headers.
+// Where a header's magic number and version end, and where the fields begin that are equal in similar
+// headers.
 constexpr std::size_t kLastAt = 2 * sizeof(uint32_t);
 constexpr std::size_t kAlikeAt = kLastAt + sizeof(int32_t) + sizeof(int64_t);
 

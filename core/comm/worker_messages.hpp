@@ -31,7 +31,7 @@ struct WorkerHeader {
   uint32_t version = kWorkerVersion;
   int32_t last = -1;           // the global number of its member that arrived last
   int64_t last_alone_ns = -1;  // how long its other members waited for that one; -1: there are none
-  // From here on, headers of workers that do the same are equal.
+  // The fields from here on are equal in the headers of workers that make equal calls.
   int32_t members = 0;         // number of this worker's members
   uint64_t all_members = 0;    // digest of the number of members that it assumes for each worker
   bool complete = false;       // the payloads contain the elements of all tensors
@@ -53,7 +53,8 @@ struct WorkerHeader {
   void write_last(std::byte* to) const noexcept;
   // With kOtherVersion, only `version` is valid.
   Reading read(const std::byte* from) noexcept;
-  // The same. `own` is this worker's header, which is written at `own_bytes`; most others are like it.
+  // Like read(from), but faster for a header that equals this worker's except for its first fields, as most
+  // do. `own` is this worker's header, and `own_bytes` its encoding.
   Reading read(const std::byte* from, const WorkerHeader& own, const std::byte* own_bytes) noexcept;
 };
 

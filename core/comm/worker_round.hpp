@@ -2,9 +2,10 @@
 // WorkerRound: the messages of one collective after another between workers. No function waits: a thread that
 // has time checks whether a phase has ended and starts the next one.
 //
-//     begin()     sends headers: the calls of this worker's members, and, if it fits, everything that they bring
-//     proceed()   call it when settled(): goes from headers to payload sizes, if those of the members differ, and
-//                 to payloads; then here() is true, and what all members bring is in this worker's memory
+//     begin()     sends headers: the calls of this worker's members, and, if it fits, everything that they
+//                 bring
+//     proceed()   call it when settled(): goes from headers to payload sizes, if those of the members differ,
+//                 and to payloads; then here() is true, and what all members bring is in this worker's memory
 //     pass()      afterwards, as often as needed: exchanges tensors; they have arrived when settled()
 //     take_back() abandons the round: all memory belongs to this worker again
 //
@@ -151,9 +152,9 @@ class WorkerRound {
   uint32_t stream() const noexcept { return at_.series; }
   uint64_t number() const noexcept { return at_.number; }
   const Signature& own_signature() const noexcept { return own_.signature; }
-  // The header of another worker, once it has arrived.
+  // Whether the header of another worker has arrived and is readable.
   bool has_header(int worker) noexcept { return is_good(peer(worker)); }
-  // Whether it has arrived, readable or not.
+  // Whether that header has arrived, readable or not.
   bool header_is_here(int worker) const noexcept {
     return peers_[static_cast<std::size_t>(worker)].receive_header.end() == Transfer::End::kDone;
   }
@@ -206,8 +207,9 @@ class WorkerRound {
       body(w, peer(w));
     }
   }
-  // A transport that polls may move a message inside receive(), while its peer waits for what is sent here, so it sends to
-  // all first. Other transports have to store what arrives before its receive.
+  // A polling transport may move a message inside receive() while the peer waits for what this worker sends,
+  // so it sends to all workers first. Other transports must store a message that arrives before its receive,
+  // so there each receive comes first.
   template <class Send, class Receive>
   void send_and_receive(Send&& send, Receive&& receive) noexcept {
     const bool sends_first = transport_.polls();
@@ -248,7 +250,7 @@ class WorkerRound {
   bool met_ = false;
   bool payloads_sent_ = false;
   bool expects_more_ = false;
-  bool polled_ = false;  // of all its transfers
+  bool polled_ = false;  // whether it has marked its transfers as polled
   std::size_t staging_bytes_ = 0;
   WorkerHeader own_;
   alignas(WorkerHeader::kInsideAlign) std::byte own_bytes_[WorkerHeader::kBytes] = {};
@@ -263,8 +265,8 @@ class WorkerRound {
   Payload staging_;
 };
 
-// Cancels a transfer and returns when it is over. This is soon: a copy that is in progress runs to
-// completion.
+// Cancels a transfer and returns when it has ended. This takes little time: at most, a copy in progress runs
+// to completion.
 inline void end_transfer(Transport& transport, Transfer& transfer) noexcept {
   transport.cancel(transfer);
   while (!transfer.over()) transport.progress();

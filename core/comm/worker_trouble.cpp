@@ -141,7 +141,8 @@ bool WorkerCommunicator::has_gone(int worker, WorkerRound& round) noexcept {
   return now - other.left_ns >= kReportGraceNs;
 }
 
-// Whether it has gone, but not because others had ended a collective; in that case it is not the culprit.
+// Whether the worker has gone for a reason of its own. A worker that left because others had ended a
+// collective is not the culprit.
 bool WorkerCommunicator::left_by_itself(int worker, WorkerRound& round) noexcept {
   if (!has_gone(worker, round)) return false;
   const ErrorRecord& record = leave_of(peer(worker)).notice.record;
@@ -196,7 +197,7 @@ ErrorRecord WorkerCommunicator::diagnosis_of(WorkerRound& round, Trouble trouble
     why[length - 1] = '\0';
   evidence.state = why;
   ErrorRecord report = diagnosis(evidence);
-  // The worker's own report tells which of its replicas it was.
+  // The worker's own report names the replica.
   for (int w = 0; w < n; ++w) {
     if (named(w) != report.culprit.worker || failures[w] == nullptr) continue;
     report.culprit.replica = failures[w]->culprit.replica;
@@ -274,10 +275,10 @@ bool WorkerCommunicator::find_trouble(WorkerRound& round, Found* out) noexcept {
   Transfer::End end;
   const bool fails = round.trouble(&worker, &end);
   if (!transport_.up_to_date() && (!fails || end == Transfer::End::kLost)) {
-    // This worker stood still, and may have been given up; then others have ended for that reason. Worker 0 answers soon,
-    // or is lost.
+    // This worker did not run for a while, so its peers may have declared it lost and left for that reason.
+    // Worker 0 answers soon, or is lost.
     if (me_ != 0 && !transport_.given_up() && !transport_.lost(0)) return false;
-    // Without any answer it has been given up, whatever it has received from the others.
+    // No answer will come, so this worker counts as lost, whatever messages it has received.
     worker = first_lost();
     end = Transfer::End::kLost;
     if (worker < 0) return false;
