@@ -22,24 +22,24 @@ namespace dist {
 
 enum class Algorithm {
   kNothing,  // there is no data to move: members only meet
-  kTravels,  // the bytes travel with the slot; each member reduces all of them into its own output, in one phase
-  kAlone,  // the last member to arrive does the work for all
-  kParts,  // each member does an equal part of the work
-  kBlocks  // likewise, and a member that is done takes blocks of the others' parts
+  kTravels,  // the bytes travel with the slot, and each member reduces all of them to its output: one phase
+  kAlone,    // the last member to arrive does the work for all
+  kParts,    // each member does an equal part of the work
+  kBlocks    // like kParts, and a member that has finished its part takes blocks of the others' parts
 };
 
 struct AlgorithmQuestion {
   int members;
   bool oversubscribed;
-  bool nothing = false;     // there are no elements, or a single member's, which do not change
+  bool nothing = false;     // there are no elements, or the only member reduces in place
   bool can_travel = false;  // one dense tensor that is reduced for all members
   std::size_t bytes = 0;
 };
 
-// Up to this many bytes, reading all peers' tensors and reducing them in each member is faster than doing a
-// part of the work and waiting again: reading so little costs less than a second wait between cores (1 KiB
-// from one peer: 0.17 us instead of 0.25 us on two cores of a Zen 5; from seven: 1.3 to 2.1 us instead of 2.3
-// us on eight cores of a Xeon). Bytes that fit in the slot cost nothing extra.
+// Up to this many bytes, it is faster if each member reads and reduces all peers' tensors than if each does a
+// part of the work and waits a second time: reading so little takes less time than a second wait between
+// cores (1 KiB from one peer: 0.17 us instead of 0.25 us on two cores of a Zen 5; from seven: 1.3 to 2.1 us
+// instead of 2.3 us on eight cores of a Xeon). Bytes that fit in the slot cost nothing extra.
 constexpr std::size_t most_that_travels(int members) noexcept {
   constexpr std::size_t kOfEach = std::size_t{1} << 10;
   constexpr std::size_t kTogether = std::size_t{8} << 10;
@@ -48,8 +48,8 @@ constexpr std::size_t most_that_travels(int members) noexcept {
   const std::size_t of_many = std::min(kOfEach, kTogether / peers);
   return std::max({EagerPayload::kBytes / peers, of_many, kAlways});
 }
-// In an oversubscribed group members must be woken. Up to this size, a single member finishes the work before
-// all could have started on it.
+// In an oversubscribed group, waiting members have to be woken. Up to this size, a single member finishes the
+// work before the others could have started on it.
 inline constexpr std::size_t kAloneBytes = std::size_t{64} << 10;
 // Above this size, a member that has finished its part takes blocks of others' parts, so that a late member
 // has less left to do. Each part is one range, because sequential memory access is faster (2.3 ms instead of
@@ -64,7 +64,8 @@ constexpr Algorithm algorithm_of(const AlgorithmQuestion& q) noexcept {
   return q.oversubscribed || q.bytes > kStaticBytes ? Algorithm::kBlocks : Algorithm::kParts;
 }
 
-// The largest number of bytes, starting from `q.bytes`, that uses the same algorithm.
+// The largest number of bytes, at least `q.bytes`, for which algorithm_of() chooses the same algorithm as for
+// `q`.
 constexpr std::size_t most_bytes_like(AlgorithmQuestion q) noexcept {
   const Algorithm algorithm = algorithm_of(q);
   for (std::size_t step = std::size_t{1} << 62; step != 0; step /= 2) {

@@ -48,9 +48,9 @@ bool steps_alike(const dist_tensor& a, const dist_tensor& b) noexcept {
   return true;
 }
 
-// The digest of one tensor; a signature's digest contains the sum of all. Because they do not depend on each other,
-// a CPU computes several at the same time. `free_axis`: the dimension whose size
-// may differ between members; -1: none.
+// The digest of one tensor; a signature's digest contains the sum of all of them. The digests of several
+// tensors do not depend on each other, so a CPU can compute them at the same time. `free_axis`: the dimension
+// whose size may differ between members; -1: none.
 class TensorDigest {
  public:
   TensorDigest(std::size_t t, dist_dtype dtype, int32_t ndim, int32_t free_axis) noexcept
@@ -100,7 +100,7 @@ Status Call::check_op_of(std::size_t t) const noexcept {
               collective_name(collective), op_name(op), dtype_name(dtype));
 }
 
-// Checks that no element of the host's operator is cut, neither at the end of a tensor nor between parts.
+// Checks that elements of a host operator are not cut, neither at the end of a tensor nor between parts.
 Status Call::check_elements_of(std::size_t t) const noexcept {
   const std::size_t of_dtype = dtype_size((in != nullptr ? in[t] : out[t]).dtype);
   if (element_bytes % of_dtype != 0) {
@@ -201,7 +201,7 @@ Status Call::check_output(std::size_t t, bool given, TensorSize* size) noexcept 
                           dtype_name(out[t].dtype), dtype_name(in[t].dtype), dtype_name(wanted));
 }
 
-// Validates the shapes of one tensor, as far as possible without knowing those of the peers.
+// Validates the shapes of one tensor, as far as this is possible without the peers' shapes.
 Status Call::check_shapes(std::size_t t, int size) const noexcept {
   if (!joins() && !cuts()) {
     if (in == nullptr || out == nullptr || same_shape(in[t], out[t])) return kOk;
@@ -319,9 +319,9 @@ Status Call::check_tensors(int size) noexcept {
   return kOk;
 }
 
-// Validates the usual kind of call, in which nonempty dense tensors are exchanged as a whole, and fills in the
-// signature, all in one pass: a list of small tensors would take longer to validate than to exchange. Returns
-// false if the call is of another kind or not valid; then check_tensors() must decide.
+// Validates the usual kind of call, in which nonempty dense tensors are exchanged as a whole, and fills in
+// the signature, all in one pass: a list of small tensors would take longer to validate than to exchange.
+// Returns false if the call is of another kind or not valid; then check_tensors() must decide.
 bool Call::check_dense(Signature& signature) noexcept {
   if (n == 0 || in == nullptr || out == nullptr || !traits().whole() || !plain() || element_bytes != 0 ||
       op == DIST_REDUCE_USER || states != nullptr) {

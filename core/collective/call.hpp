@@ -17,20 +17,20 @@
 
 namespace dist {
 
-// The host's own operator: acc[i] = op(acc[i], in[i]) for `count` of its elements.
+// An operator of the host: acc[i] = op(acc[i], in[i]) for `count` of its elements.
 using UserOp = void (*)(void* acc, const void* in, int64_t count, dist_dtype dtype, void* user_data);
 
-// Limit for an element of a host operator. It is folded in a copy of this size on the stack.
+// The maximum size of an element of a host operator. Folding it needs a copy on the stack.
 inline constexpr std::size_t kMostElementBytes = 4096;
 
-// Stack memory for a TREE fold with a host operator: a slot for each subtotal that is waiting.
+// Stack memory for a TREE fold with a host operator: one slot for each subtotal that has not been joined yet.
 inline constexpr std::size_t kTreeRoom = std::size_t{6} << 10;
-// The size of a slot, which limits the element size, for a TREE fold of this many contributions.
+// The size of a slot in a TREE fold of this many contributions, which limits the size of an element.
 constexpr std::size_t most_tree_element(std::size_t contributions) noexcept {
   return std::min(kMostElementBytes, kTreeRoom / tree_slots(contributions) / 64 * 64);
 }
 
-// Limit for the contributions of all members to a sum. The pointers and weights of a sum are on the stack.
+// The maximum number of contributions of all members to a sum. Their pointers and weights are on the stack.
 constexpr std::size_t most_contributions(int members) noexcept {
   return std::max<std::size_t>(1024, std::size_t{16} * static_cast<std::size_t>(members));
 }
@@ -44,9 +44,9 @@ struct Call {
   int32_t axis = 0;  // negative: counted from each tensor's last dimension; axis_of() returns the dimension
   UserOp user_op = nullptr;
   void* user_data = nullptr;
-  Group* group = nullptr;         // that fails if the host's operator throws; NULL: there is no such operator
-  std::size_t element_bytes = 0;  // of the host's operator, whose elements are not cut; 0: the dtype's
-  const dist_tensor* in = nullptr;  // contributions * n
+  Group* group = nullptr;           // fails if the host's operator throws; NULL: no such operator
+  std::size_t element_bytes = 0;    // for a host operator, whose elements are not cut; 0: the dtype's
+  const dist_tensor* in = nullptr;  // contributions * n tensors, one list after another
   const dist_tensor* out = nullptr;
   std::size_t n = 0;
   std::size_t contributions = 0;        // as given by the caller; 0 means one
@@ -54,7 +54,7 @@ struct Call {
   const double* weights = nullptr;
   const int64_t* splits = nullptr;
   const int64_t* offsets = nullptr;  // where the splits begin: offset_splits()
-  uint64_t salt = 0;                 // further data that must be equal: a digest of a nest's structure
+  uint64_t salt = 0;                 // digest of other data that must be equal, such as a nest's structure
   int32_t destination = -1;
   int32_t source = -1;
 
@@ -79,7 +79,7 @@ struct Call {
   int32_t axis_of(std::size_t t) const noexcept {
     return axis < 0 ? axis + (in != nullptr ? in[t] : out[t]).ndim : axis;
   }
-  // Whether even tensors without elements may fail to fit together.
+  // Whether tensors may fail to fit together even if they have no elements.
   bool must_fit() const noexcept { return !traits().whole(); }
   // Whether all members know the size of the work before they meet.
   bool sized_alike() const noexcept { return !joins() && (!cuts() || reduces()); }

@@ -18,7 +18,7 @@ namespace dist {
 
 class CheckedCalls {
  public:
-  // A member of a group: what else the validity of a call with parts depends on.
+  // The member's place in its group, on which the validity of a call with parts depends too.
   struct Place {
     int me;
     int size;
@@ -49,8 +49,8 @@ class CheckedCalls {
     return barrier_.collective == Collective::kBarrier && tagged(barrier_, tag) ? &barrier_ : nullptr;
   }
 
-  // Fills in what Call::check() and close_digest() would. Returns false and changes nothing if `call` is not
-  // known to be valid.
+  // Fills in what Call::check() and close_digest() would fill in. Returns false and changes nothing unless
+  // `call` is known to be valid.
   bool recall(Call& call, const char* tag, Place where, Signature& signature) const noexcept {
     if (call.collective == Collective::kBarrier) {
       const Signature* const known = barrier(tag);
@@ -76,8 +76,8 @@ class CheckedCalls {
   }
 
  private:
-  // The dense input and output of one tensor of an all_reduce, which have one shape. Or one side of another collective:
-  // a member may have only an input or only an output, for example at a root.
+  // Either the dense input and output of one tensor of an all_reduce, which have one shape; or one side of
+  // another collective, in which a member may have only an input or only an output, for example at a root.
   struct Item {
     dist_dtype dtype{};
     dist_dtype out_dtype{};
@@ -86,8 +86,8 @@ class CheckedCalls {
     std::size_t bytes = 0;
     std::size_t out_bytes = 0;
 
-    // Returns false if they cannot be cached: without elements, the sizes do not determine whether tensors
-    // overlap.
+    // Returns false if the tensors cannot be cached. Tensors without elements are not cached, because their
+    // sizes do not determine whether they overlap.
     bool keep(const dist_tensor& in, const dist_tensor& out) noexcept {
       const std::size_t elements = elements_of(in);
       if (!plain(in) || !plain(out) || elements == 0) return false;
@@ -124,7 +124,7 @@ class CheckedCalls {
     }
   };
 
-  // An all_reduce of one dense tensor; of a few; another collective of one dense tensor.
+  // An all_reduce of one dense tensor, an all_reduce of a few, or another collective of one dense tensor.
   enum class Kind { kOne, kList, kOther };
   template <Kind kOfKind, std::size_t kNumPlaces, std::size_t kNumItems>
   struct Table {
@@ -145,7 +145,8 @@ class CheckedCalls {
   using Lists = Table<Kind::kList, 2, 8>;
   using Others = Table<Kind::kOther, 8, 2>;
 
-  // Only a root sends, or receives; the tensors that other members pass there are ignored.
+  // In a rooted collective, only the root sends or receives. The tensors that other members pass for that are
+  // ignored.
   struct Used {
     const dist_tensor* in;
     const dist_tensor* out;
@@ -278,7 +279,7 @@ class CheckedCalls {
     if constexpr (In::kKind == Kind::kOne) entry.one = OneTensor(call);
   }
 
-  // Calls of one kind do not displace those of another.
+  // Each kind of call has a table of its own, so that calls of one kind do not displace those of another.
   Ones ones_;
   Signature barrier_;
   Lists lists_;

@@ -25,8 +25,8 @@ ErrorRecord reported(const Member& member, const Call& call, const ErrorRecord& 
   return refusal(member.group, call.collective, member.tag, member.group.sequence(member.me), why);
 }
 
-// Writes the report if the members' tensors do not fit together, as far as `rank` is concerned. This function
-// and the next one are not inlined because a report takes time and stack.
+// Writes the report if the members' tensors do not fit together for member `rank`. This function and the next
+// one are not inlined because a report takes time and stack.
 [[gnu::noinline, gnu::cold]] void explain(const Member& member, const Call& call, const Exchange& exchange,
                                           int rank, ErrorRecord* out_report) noexcept {
   ErrorRecord why;
@@ -71,7 +71,8 @@ ErrorRecord reported(const Member& member, const Call& call, const ErrorRecord& 
   }
 }
 
-// For one tensor whose bytes travel with the slot. Calls waits() before the member waits for a longer time.
+// All_reduce of one tensor whose bytes travel with the slot. Calls waits() before the member waits for a
+// longer time.
 template <class Published, class Waits>
 Status reduce_one(const Member& member, const OneTensor& one, const dist_tensor& in, const dist_tensor& out,
                   Published&& published, Waits&& waits) noexcept {
@@ -90,7 +91,7 @@ Status reduce_one(const Member& member, const OneTensor& one, const dist_tensor&
   });
 }
 
-// The same if this member's input or output is strided.
+// Like reduce_one(), for a member whose input or output is strided.
 template <class Published>
 [[gnu::noinline]] Status reduce_one_with_gaps(const Member& member, const Call& call,
                                               Published&& published) noexcept {
@@ -106,8 +107,9 @@ template <class Published>
   });
 }
 
-// Does the member's share of a round in which all members agree: its part, or what is left of all members'
-// blocks. Returns false if buffers of a dense list may overlap; of other calls it must be known that they do not.
+// Does the member's share of a round in which all members agree: its part, or blocks of all parts until none
+// are left. For a dense list, returns false if buffers may overlap. For other calls, the caller must have
+// checked that.
 bool do_share(const Member& member, const Exchange& exchange, Algorithm algorithm) noexcept {
   Group& group = member.group;
   const FpEnvironment environment;
@@ -152,7 +154,7 @@ Algorithm algorithm_of_met(const Group& group, const Exchange& exchange) noexcep
                        .bytes = group.oversubscribed() ? exchange.bytes_each() : exchange.bytes()});
 }
 
-// The work of a member that has met its peers.
+// Does a member's work after it has met its peers.
 Status work_together(const Member& member, const Call& call) noexcept {
   Group& group = member.group;
   if (group.enter(member.me)) {
@@ -167,7 +169,7 @@ Status work_together(const Member& member, const Call& call) noexcept {
   return group.finish(member.me);
 }
 
-// The same for a call that usually needs no task list.
+// Like the function above, for a call that usually needs no task list.
 template <class MakeCall>
 Status work_together(const Member& member, const OneTensor& one, MakeCall&& make_call) noexcept {
   Group& group = member.group;
@@ -203,8 +205,8 @@ Status work_in_parts(const Member& member, const Call& call, Published&& publish
   return kOk;
 }
 
-// For an oversubscribed group, whose members must be woken: the last member to arrive validates what all of
-// them bring, and does all of the work if it is small.
+// For an oversubscribed group, in which members have to be woken. The last member to arrive validates what
+// all of them bring, and does all of the work if it is small.
 Status work_oversubscribed(const Member& member, const Call& call) noexcept {
   Group& group = member.group;
   group.arm_tickets(member.me);
@@ -249,7 +251,7 @@ Status work_oversubscribed(const Member& member, const Call& call) noexcept {
   return group.finish(member.me);
 }
 
-// The same for an all_to_all with uneven parts. Not inlined, because the offsets need stack space.
+// Calls work() for an all_to_all with uneven parts. Not inlined, because the offsets need stack space.
 template <class Work>
 [[gnu::noinline]] Status work_in_uneven_parts(const Member& member, Call& call, Work&& work) noexcept {
   auto* const offsets = DIST_ON_STACK(int64_t, member.group.size() + 1);
@@ -257,18 +259,18 @@ template <class Work>
   return work();
 }
 
-// Whether the result is already in place: a single member reduces in place. A bool may still have to be
-// rewritten, since any nonzero byte is read as true and true is written as 1.
+// Whether the result is already in place, because a single member reduces in place. A bool may still have to
+// be rewritten, since any nonzero byte is read as true and true is written as 1.
 bool leaves_unchanged(const Call& call, int num_members) noexcept {
   return num_members == 1 && call.in_place && call.plain() && call.op != DIST_REDUCE_USER &&
          std::none_of(call.in, call.in + call.n, [](const dist_tensor& t) { return t.dtype == DIST_BOOL; }) &&
          (call.collective == Collective::kAllReduce || call.collective == Collective::kReduce);
 }
 
-// Records a collective late: when the member has to wait for longer than a cache line takes, or at the end. A
-// thread that has just written its tensor has filled its CPU's store buffer, and each of these stores waits
-// for a cache line that a peer held. Stores between the call and the first load of a peer's slot would wait
-// for all of them.
+// Records a collective late: when the member has to wait for longer than the transfer of a cache line takes,
+// or at the end. A thread that has just written its tensor has filled its CPU's store buffer, and each of
+// these stores waits for a cache line that a peer held. If the member recorded its call before it first loads
+// a peer's slot, these stores would have to wait behind all of them.
 class LateRecord {
  public:
   LateRecord(const Member& member, const Signature& signature, std::size_t bytes) noexcept
@@ -304,7 +306,7 @@ class LateRecord {
   uint64_t arrived_ = 0;
 };
 
-// Up to this many bytes, the work takes less time than reading the clock.
+// Up to this many bytes, the work takes less time than a reading of the clock.
 constexpr std::size_t kInstantBytes = std::size_t{16} << 10;
 
 // Reduces one dense tensor, of which each member does a part.
@@ -330,7 +332,8 @@ Status reduce_one_in_parts(const Member& member, dist_reduce_op op, const OneTen
   });
 }
 
-// A barrier with this tag that was validated before. Returns nullopt, having done nothing, if it was not.
+// Meets in a barrier with this tag that was validated before. Returns nullopt, having done nothing, if it was
+// not.
 std::optional<Status> barrier_again(const Member& member) noexcept {
   Group& group = member.group;
   if (member.checked == nullptr || member.recorder == nullptr || group.oversubscribed()) return {};

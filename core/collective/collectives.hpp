@@ -18,15 +18,15 @@
 
 namespace dist {
 
-// Returns the report `why` of Exchange::refuses(), with the fields that all reports have.
+// Returns the report `why` of Exchange::refuses() with the fields that all reports have added to it.
 ErrorRecord refusal(const Group& group, Collective collective, const char* tag, int64_t sequence,
                     const ErrorRecord& why) noexcept;
 
 // Validates the call and performs it. Blocks.
 Status collective(const Member& member, Call& call) noexcept;
-// The same for an all_reduce of one dense tensor if an equal call was validated before. Returns nullopt,
-// having done nothing, if it was not, or if some member has no CPU. Training and inference loops spend their
-// time here.
+// Performs an all_reduce of one dense tensor if an equal call was validated before. Returns nullopt, having
+// done nothing, if it was not, or if some member has no CPU of its own. Training and inference loops spend
+// their time here.
 std::optional<Status> all_reduce_again(const Member& member, dist_reduce_op op, dist_numerics numerics,
                                        const dist_tensor& in, const dist_tensor& out) noexcept;
 
@@ -41,7 +41,7 @@ Status recorded(const Member& member, Collective collective, Body&& body) noexce
 }
 
 // Records the member's call in its own recorder. `ahead` is 1 before the member arrives, and 0 once its slot
-// is published and it would otherwise only wait.
+// is published and the member has nothing to do but wait.
 inline void record_arrival(const Member& member, const Signature& signature, std::size_t bytes,
                            uint32_t ahead = 1) noexcept {
   if (member.recorder == nullptr) return;

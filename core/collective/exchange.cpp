@@ -39,11 +39,11 @@ Exchange::Exchange(const Call& call, int size, const CallDescriptor* const* desc
   for (std::size_t p = 0; p < members; ++p) strided_ = strided_ || descriptors[p]->strided;
   if (call.element_bytes != 0)
     block_units_ = std::max<std::size_t>(1, kBlockUnits * kUnitBytes / tasks_.unit_bytes());
-  // Large results that are not in place would evict everything else from the cache. stream_bytes() has an upper limit
-  // because virtual machines report the cache of their host, of which they have a part: on two CPUs of a Xeon that
-  // reports 260 MiB, 16 MiB take 2.2 ms with plain stores and 1.1 ms past the caches. Between 2 and 8 MiB, the time
-  // that stores past the caches save there is lost again when the members read the results.
-  // A fused step reduces into a small buffer that should stay in the cache.
+  // Large results that are not in place would evict everything else from the cache. stream_bytes() has an
+  // upper limit because a virtual machine may report the whole cache of a host of which it has only a part:
+  // on two CPUs of a Xeon that reports 260 MiB, 16 MiB take 2.2 ms with plain stores and 1.1 ms with stores
+  // past the caches. Between 2 and 8 MiB, the time that stores past the caches save is lost again when the
+  // members read the results. A fused step reduces into a small buffer that should stay in the cache.
   stream_ = !call.in_place && !call.traits().fused && bytes() > stream_bytes(members, cache_bytes);
   folds_dense_ = call.collective == Collective::kAllReduce && call.n > 1 && call.plain() && !strided_ &&
                  call.op != DIST_REDUCE_USER && call.numerics == DIST_NUMERICS_ORDERED &&
@@ -139,7 +139,7 @@ bool Exchange::pulls() const noexcept {
   return true;
 }
 
-// If every member receives all parts, joins them once and copies the result.
+// Does everything on this thread. If every member receives all parts, joins them once and copies the result.
 void Exchange::run_all() const noexcept {
   TaskList::Cursor cursor;
   if (!joins_once()) return run({0, units()}, cursor, [] { return true; });
@@ -161,7 +161,8 @@ void Exchange::run_swap_row(const TaskList::Cursor& at, std::size_t begin, std::
   const std::size_t element = dtype_size(tasks_.dtype_of(t));
   const std::size_t step = tasks_.inner(t);
   std::byte* const out = out_of(r, t);
-  // The latest member with equal parts: a division takes longer than a short copy.
+  // The size of the latest member that has equal parts. It is kept because a division takes longer than a
+  // short copy.
   int64_t whole = -1;
   int64_t each = 0;
   std::size_t from = 0;
@@ -184,9 +185,9 @@ void Exchange::run_swap_row(const TaskList::Cursor& at, std::size_t begin, std::
   }
 }
 
-// Copies a piece of rank r's output in an all_to_all. The piece may begin and end inside a row. So the
-// elements of each source are copied for the incomplete first row, for the complete rows, and for the
-// incomplete last row.
+// Copies a piece of rank r's output in an all_to_all. The piece may begin and end inside a row, so the
+// elements of each source are copied in three steps: for the incomplete first row, for the complete rows, and
+// for the incomplete last row.
 void Exchange::run_swap(const TaskList::Cursor& at, std::size_t first, std::size_t count) const noexcept {
   const std::size_t t = tasks_.tensor_of(at.task);
   const int r = tasks_.member_of(at.task);
@@ -305,8 +306,8 @@ void Exchange::run_strided(const Job& job, Scratch& scratch, std::size_t first,
   }
 }
 
-// The same for a host operator's elements, which must not be cut and may be too large to pack. Processes rows
-// of elements that are contiguous in all tensors.
+// Does the same for elements of a host operator, which must not be cut and may be too large to pack.
+// Processes rows of elements that are contiguous in all tensors.
 void Exchange::run_rows(const Job& job, std::size_t first, std::size_t count) const noexcept {
   std::size_t row = job.region.run;
   const auto shorten = [&](std::size_t, const dist_tensor& tensor) {

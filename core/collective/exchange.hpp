@@ -28,11 +28,11 @@ namespace dist {
 
 class Exchange {
  public:
-  // Members check between blocks whether the group is aborted.
+  // Between blocks, members check whether the group is aborted.
   static constexpr std::size_t kBlockUnits = (std::size_t{64} << 10) / kUnitBytes;
 
-  // `descriptors[p]` belongs to rank p. `call` and `descriptors` must outlive the exchange. `cache_bytes` is the size of the
-  // last-level cache.
+  // `descriptors[p]` belongs to rank p. `call` and `descriptors` must outlive the exchange. `cache_bytes` is
+  // the size of the last-level cache.
   Exchange(const Call& call, int size, const CallDescriptor* const* descriptors,
            std::size_t cache_bytes) noexcept
       : Exchange(call, size, descriptors, cache_bytes, {0, size}) {}
@@ -49,20 +49,20 @@ class Exchange {
   std::size_t bytes_each() const noexcept;
   // Number of units in a block.
   std::size_t block_units() const noexcept { return block_units_; }
-  // Results above this size that are not in place are stored past the caches (exchange.cpp says why this is limited).
+  // Results above this size that are not in place are stored past the caches. exchange.cpp explains the upper
+  // limit.
   static constexpr std::size_t stream_bytes(std::size_t members, std::size_t cache_bytes) noexcept {
     return std::min(cache_bytes / (2 * members), std::size_t{8} << 20);
   }
 
-  // Whether the members' tensors do not fit together, as far as rank `member` of `group` is concerned. If so,
-  // `out_why` receives the report, without the fields that refusal() adds to all reports. out_why may be
-  // NULL.
+  // Whether the members' tensors do not fit together for member `member` of `group`. If so, `out_why`
+  // receives the report, without the fields that refusal() adds to all reports. out_why may be NULL.
   bool refuses(const MemberNames& group, int member, ErrorRecord* out_why) const noexcept;
   // The first member for which refuses() is true, or -1. Takes about as long as a single refuses().
   int first_refusing(const MemberNames& group) const noexcept;
 
-  // Processes a range of units in pieces, and ends early if go_on() returns false. `cursor` belongs to the
-  // caller, for consecutive ranges.
+  // Processes a range of units in pieces, and ends early if go_on() returns false. The caller keeps `cursor`
+  // for the next range, which is found faster if it follows this one.
   template <class GoOn>
   void run(Range range, TaskList::Cursor& cursor, GoOn&& go_on) const noexcept {
     if (folds_dense_) return static_cast<void>(fold_dense(range, cursor, false, std::forward<GoOn>(go_on)));
@@ -74,14 +74,15 @@ class Exchange {
   }
   // Does all of the work on one thread.
   void run_all() const noexcept;
-  // Whether it is an all_reduce of a list of dense tensors in one process, for which fold_dense() is faster than
-  // refuses() and run().
+  // Whether it is an all_reduce of a list of dense tensors in one process, for which fold_dense() is faster
+  // than refuses() and run().
   bool folds_dense() const noexcept { return folds_dense_; }
-  // run() for such a list. With `checks`, returns false if buffers of a tensor in the range may overlap; then the
-  // caller must call first_refusing().
+  // Like run(), for such a list. With `checks`, returns false if buffers of a tensor in the range may
+  // overlap; then the caller must call first_refusing().
   template <class GoOn>
   bool fold_dense(Range range, TaskList::Cursor& cursor, bool checks, GoOn&& go_on) const noexcept;
-  // Whether the host's operator has thrown, or the group of a call with such an operator has failed otherwise.
+  // Whether the host's operator has thrown, or the group of a call with such an operator has failed for
+  // another reason.
   bool failed() const noexcept { return call_.group != nullptr && call_.group->aborted(); }
   // Whether all members receive copies of the same few bytes, each into an output of its own. Then it is
   // fastest if each member writes its own output, because a core can have more cache lines of peers in flight
@@ -270,8 +271,9 @@ bool Exchange::fold_dense(Range range, TaskList::Cursor& cursor, bool checks, Go
   return apart;
 }
 
-// Prefetches the first lines of a tensor of all members. The loop knows the addresses of later tensors, but a CPU that
-// waits for the lines of a peer does not reach them. A line that is read and written is fetched once, for writing.
+// Prefetches the first lines of a tensor of all members. The loop knows the addresses of later tensors, but a
+// CPU that waits for the lines of a peer does not reach them. A line that is read and written is fetched
+// once, for writing.
 inline void Exchange::fetch_tensor(const DenseFold& fold, std::size_t t) const noexcept {
   for (int p = 0; p < size_; ++p) {
     if (fold.in[p][t].data != fold.out[p][t].data) __builtin_prefetch(fold.in[p][t].data);
@@ -292,8 +294,8 @@ inline void Exchange::fold_tensor(DenseFold& fold, std::size_t t, std::size_t fi
   fold.kernel({fold.src, fold.dst, size, shared ? 1 : size, count, static_cast<double>(size), stream_});
 }
 
-// Whether no buffers of tensor t overlap in a way that would produce a wrong result. May return false if it is not
-// certain.
+// Whether no buffers of tensor t overlap in a way that would produce a wrong result. May return false if it
+// is not certain.
 inline bool Exchange::dense_apart(const DenseFold& fold, std::size_t t, std::size_t elements) const noexcept {
   if (size_ > kFewMembers) return all_apart(t);
   const std::size_t in_bytes = elements * fold.in_size;

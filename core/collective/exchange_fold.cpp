@@ -69,8 +69,7 @@ void Exchange::fold_exactly(const Fold& f) const noexcept {
   exact_kernel(f.dtype)({f.src, f.dst, f.num_src, f.num_dst, f.count, f.weights, divisor, stream_});
 }
 
-// The host's operator works in place. It gets a copy, because a destination may be a source that is read
-// later.
+// The host's operator works in place, so it gets a copy: a destination may be a source that is read later.
 void Exchange::fold_by_user(const Fold& f) const noexcept {
   alignas(64) std::byte acc[kMostElementBytes];
   const std::size_t size = call_.element_bytes != 0 ? call_.element_bytes : dtype_size(f.dtype);
@@ -84,7 +83,8 @@ void Exchange::fold_by_user(const Fold& f) const noexcept {
   }
 }
 
-// The same for TREE, with a slot for each subtotal. fit.cpp ensures that a slot has room for an element.
+// Like fold_by_user(), for TREE, with a slot for each subtotal. fit.cpp ensures that a slot has room for an
+// element.
 void Exchange::fold_tree_by_user(const Fold& f) const noexcept {
   alignas(64) std::byte room[kTreeRoom];
   const std::size_t slot_bytes = most_tree_element(f.num_src);

@@ -17,13 +17,13 @@ std::size_t Exchange::unwritten(const Job& job) const noexcept {
   return exclusive && call_.op == DIST_REDUCE_USER && job.destinations.begin == 0 ? 1 : 0;
 }
 
-// Whether each prefix is computed from the previous one. A few prefixes are computed faster independently. A
-// TREE fold of one more input is a different tree.
+// Whether each prefix is computed from the previous one. If there are only a few, computing them
+// independently is faster. With TREE it is necessary, because a fold of one more input is a different tree.
 bool Exchange::scans_on() const noexcept {
   constexpr int kFew = 3;
   if (size_ <= kFew || call_.numerics == DIST_NUMERICS_TREE) return false;
-  // An accumulator of the host's operator takes much of the stack: there is room for one, and none to save
-  // the input that its output overwrites.
+  // An accumulator of the host's operator takes much of the stack. There is room for one, but not for a copy
+  // of the input that its output overwrites.
   return call_.op != DIST_REDUCE_USER || call_.kind == DIST_SCAN_INCLUSIVE || !call_.in_place;
 }
 
@@ -31,8 +31,8 @@ void Exchange::run_scan(const Job& job, std::size_t count) const noexcept {
   if (scans_on()) return call_.op == DIST_REDUCE_USER ? scan_on_by_user(job, count) : scan_on(job, count);
   const std::size_t own = call_.kind == DIST_SCAN_INCLUSIVE ? 1 : 0;
   const auto before = static_cast<std::size_t>(job.destinations.begin) + own;
-  // From the last member to the first, so that no input is overwritten before it has been read if the scan is
-  // in place.
+  // Goes from the last member to the first, so that a scan in place overwrites no input that is still to be
+  // read.
   for (std::size_t d = job.num_dst; d-- > 0;) {
     if (before + d != 0) {
       fold({job.in_dtype, job.src, before + d, nullptr, job.dst + d, 1, count});

@@ -118,9 +118,9 @@ bool Exchange::sizes_differ(const MemberNames& group, ErrorRecord* out_why) cons
   return false;
 }
 
-// The same for an all_to_all, in which every member has a whole made of different parts. Each member checks
-// its own, so that no member does the work of all. A member whose parts do not add up checks all members, so
-// that the report does not depend on its author.
+// Does the same for an all_to_all, in which every member has a whole made of different parts. Each member
+// checks only its own whole. A member whose parts do not add up then checks all members, so that the report
+// does not depend on which member writes it.
 bool Exchange::swaps_differ(const MemberNames& group, int member, ErrorRecord* out_why) const noexcept {
   for (std::size_t t = 0; t < call_.n; ++t) {
     if (swapped_size(member, t) == tasks_.whole(member, t)) continue;
@@ -152,15 +152,15 @@ bool Exchange::size_differs(const MemberNames& group, std::size_t t, int rank, i
                 static_cast<long long>(parts));
 }
 
-// Whether a member's own part lies inside the whole tensor, but not at its own place, after `before` elements
-// of lower ranks.
+// Whether a member's own part lies inside the whole tensor, but not at its own place, that is behind `before`
+// elements of lower ranks.
 bool Exchange::misplaced(int rank, std::size_t t, int64_t before) const noexcept {
   const dist_tensor& in = descriptors_[rank]->in[t];
   const dist_tensor& out = descriptors_[rank]->out[t];
   if (!Extent(in, strided_).meets(Extent(out, strided_))) return false;
   const int32_t axis = call_.axis_of(t);
   // If a whole is cut along an inner dimension, a dense tensor inside it can be a part only if it is all of
-  // it.
+  // the whole.
   for (int32_t i = 0; i < axis; ++i) {
     if (in.shape[i] != 1 && in.shape[axis] != out.shape[axis]) return true;
   }
@@ -187,8 +187,8 @@ Exchange::Buffers Exchange::buffers_of(int rank) const noexcept {
           descriptor.out_data == nullptr ? 0 : out_elements * dtype_size(call_.out_dtype(dtype))};
 }
 
-// Whether the slots are enough to show that no buffers overlap. This is only possible if members bring one
-// dense tensor.
+// Whether the slots are sufficient to show that no buffers overlap. That is possible only if members bring
+// one dense tensor.
 bool Exchange::surely_apart(int member) const noexcept {
   if (call_.n != 1 || !call_.plain() || strided_) return false;
   const Buffers ours = buffers_of(member);

@@ -62,7 +62,7 @@ int Exchange::first_refusing(const MemberNames& group) const noexcept {
   bool fit = !strided_ && (!call_.traits().swaps() || all_swaps_add_up());
   for (std::size_t t = 0; t < call_.n && fit; ++t) fit = all_apart(t);
   if (fit) return -1;
-  // Something is unusual, if not wrong: check member by member.
+  // Something is unusual, although not necessarily wrong, so this checks member by member.
   int rank = 0;
   while (rank < size_ && !refuses(group, rank, nullptr)) ++rank;
   return rank < size_ ? rank : -1;

@@ -27,7 +27,7 @@ struct OneTensor {
   std::size_t elements() const noexcept { return bytes >> log_in_size; }
 };
 
-// Whether members do equal parts of the work without tickets and without non-temporal stores.
+// Whether the members do equal parts of the work, without tickets and without non-temporal stores.
 bool reduces_in_parts(const Member& member, const OneTensor& one, bool in_place) noexcept;
 // After enter(): does this member's part for all members. Returns false without having done anything if some
 // tensor is strided or two buffers overlap; Exchange handles these cases.

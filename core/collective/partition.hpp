@@ -2,9 +2,9 @@
 // Divides the elements of a list of tensors among the members of a group. This is pure arithmetic.
 //
 // A list is exchanged as a whole. Its tensors are laid end to end in a space of 64-byte units, and each
-// tensor begins a new unit; nothing is copied for this. A member's part is a range of units. So is a block,
-// which any member may take. With a host operator, elements must not be cut: then a unit holds whole elements
-// and may have another size.
+// tensor begins a new unit; nothing is copied for this. A member's part is a range of units. A block, which
+// any member may take, is a range of units too. With a host operator, elements must not be cut: then a unit
+// holds whole elements and may have another size.
 //
 // Invariant: no two members write to the same unit.
 #pragma once
@@ -23,7 +23,7 @@ constexpr std::size_t units_of(std::size_t bytes, std::size_t unit_bytes) noexce
   return (bytes + unit_bytes - 1) / unit_bytes;
 }
 // The unit size for elements that must not be cut: at least one element, and about 64 bytes if elements are
-// small. `element_bytes` 0: elements may be cut anywhere.
+// small. If `element_bytes` is 0, elements may be cut anywhere.
 constexpr std::size_t unit_bytes_for(std::size_t element_bytes) noexcept {
   if (element_bytes == 0) return kUnitBytes;
   return element_bytes * std::max<std::size_t>(1, kUnitBytes / element_bytes);

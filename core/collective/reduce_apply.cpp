@@ -17,12 +17,13 @@
 namespace dist {
 namespace {
 
-// The size of the pieces in which a thread works, such that a piece's gradients, parameters and states stay
-// in the nearest cache.
+// The size of the pieces in which a thread works. A piece's gradients, parameters and states stay in the
+// nearest cache.
 constexpr std::size_t kPieceBytes = std::size_t{8} << 10;
-// One thread sums the squares of a cell. Then every member adds the sums of the cells in order.
+// The unit of the sum of squares: one thread sums the squares of a cell, and every member then adds the sums
+// of all cells in order.
 constexpr std::size_t kCellBytes = std::size_t{64} << 10;
-// Elements of a host operator may be large. They have no weights, and their results are not wider.
+// Elements of a host operator may be large, but they have no weights, and their results are not wider.
 static_assert(unit_bytes_for(kMostElementBytes) <= Scratch::kBytes - sizeof(void*) * 1024);
 static_assert(unit_bytes_for(kMostElementBytes) <= Scratch::kElementBytes);
 static_assert(unit_bytes_for(kMostElementBytes) <= kPieceBytes);
@@ -37,7 +38,7 @@ struct Shared {
 // One member's work in a round: it processes cells of the list of parameters, piece by piece.
 class Pass {
  public:
-  // `update` belongs to rank 0, whose function is called with its user data.
+  // `update` belongs to rank 0: a callback is that of rank 0, and gets rank 0's user data.
   Pass(const Member& member, const Call& call, const Update& update, const Exchange& exchange,
        const CallDescriptor* const* descriptors) noexcept
       : member_(member), call_(call), update_(update), exchange_(exchange), descriptors_(descriptors) {}
@@ -61,7 +62,7 @@ class Pass {
                                  });
   }
 
-  // Reduces and updates.
+  // Reduces gradients and updates parameters, piece by piece.
   void step(Range cells) noexcept {
     const std::size_t bytes = Scratch::bytes_for(exchange_.fold_bytes());
     Scratch scratch(DIST_ON_STACK(Scratch::Line, Scratch::lines(bytes)), bytes);
@@ -209,8 +210,8 @@ class Pass {
   const Exchange& exchange_;
   TaskList::Cursor cursor_;
   const CallDescriptor* const* descriptors_;
-  // The other members' copies are written without being read, so they bypass the caches if they are much
-  // larger.
+  // The other members' copies are written without being read. They bypass the caches if they are much larger
+  // than these.
   const bool stream_ = exchange_.bytes() >
                        Exchange::stream_bytes(static_cast<std::size_t>(member_.group.size()),
                                               member_.cache_bytes);
@@ -344,11 +345,11 @@ Status check_first(const Member& member, Call& call, const Update& update) noexc
   return check(call, update);
 }
 
-// An operator for contributions that are all equal.
+// An operator for contributions that are all equal: it keeps the first one.
 void keep_first(void*, const void*, int64_t, dist_dtype, void*) noexcept {}
 
-// With several workers the gradients are reduced first, and each worker applies the result: all of its
-// replicas then bring the same contribution.
+// With several workers the gradients are reduced first, and then each worker applies the result on its own:
+// all of its replicas bring the same reduced gradients to that step.
 Status reduce_and_apply(Memory& memory, const Member& member, const Call& call, const Update& update,
                         double* out_norm) noexcept {
   constexpr std::size_t kAlign = 64;

@@ -26,8 +26,8 @@ struct Update {
   void* user_data;
 };
 
-// The call's inputs are the gradients, and its outputs the parameters. *out_norm receives the norm; out_norm
-// may be NULL.
+// The call's inputs are the gradients, and its outputs are the parameters. *out_norm receives the global
+// norm; out_norm may be NULL.
 Status reduce_apply(Memory& memory, const Member& member, Call& call, const Update& update,
                     double* out_norm) noexcept;
 

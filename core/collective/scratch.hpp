@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scratch: the stack memory of a thread that does a piece of a collective: a pointer to each member's tensor,
-// a weight for each, and room to fold or pack elements. They share one block, because a host thread may have
-// a small stack. dist.h documents how much stack a call needs; most of it is this block.
+// Scratch: the stack memory of a thread that does a piece of a collective. It holds a pointer to each
+// member's tensor, a weight for each, and elements that are folded or packed. All of this shares one block,
+// because a host thread may have a small stack. dist.h documents how much stack a call needs; most of it is
+// this block.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,8 @@ class Scratch {
   struct alignas(64) Line {
     std::byte bytes[64];
   };
-  // The usual size: the pointers and weights of 1,024 contributions and the outputs of 256 members leave room for
-  // elements.
+  // The usual size. With the pointers and weights of 1,024 contributions and the outputs of 256 members,
+  // there is room left for elements.
   static constexpr std::size_t kBytes = std::size_t{19} << 10;
   // The room for elements if pointers and weights need more than that.
   static constexpr std::size_t kElementBytes = std::size_t{8} << 10;

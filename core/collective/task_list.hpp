@@ -5,17 +5,17 @@
 //
 // core/base/collective_traits.hpp defines the tasks of each collective:
 //
-//     collective        tasks of a tensor           sources                  destinations
-//     all_reduce        one                         all inputs               all outputs, or the shared one
-//     reduce            one                         all inputs               the root's output
-//     reduce_scatter    one for each r              all inputs' part r       output r
-//     broadcast         one                         the root's input         all outputs
-//     scatter           one for each r              the root's part r        output r
-//     all_gather        one for each p              input p                  place p in all outputs
-//     gather            one for each p              input p                  place p in the root's output
-//     all_to_all        one for each r              part r of each input p   place p in output r
-//     permute           one for each r              the input of r's source  output r
-//     scan              one                         all inputs               all outputs, each its own prefix
+//     collective         tasks of a tensor           sources                  destinations
+//     all_reduce         one                         all inputs               all outputs, or the shared one
+//     reduce_to_root     one                         all inputs               the root's output
+//     reduce_scatter     one for each r              all inputs' part r       output r
+//     broadcast          one                         the root's input         all outputs
+//     scatter_from_root  one for each r              the root's part r        output r
+//     all_gather         one for each p              input p                  place p in all outputs
+//     gather_to_root     one for each p              input p                  place p in the root's output
+//     all_to_all         one for each r              part r of each input p   place p in output r
+//     permute            one for each r              the input of r's source  output r
+//     scan               one                         all inputs               all outputs, each a prefix
 //
 // Laid end to end, the tasks form a space of units (partition.hpp) that the members share.
 //
@@ -59,9 +59,9 @@ class TaskList {
     int64_t dst_offset = 0;
   };
 
-  // `descriptors[p]` belongs to rank p; its sizes are read, but no elements. `local` are the members whose outputs
-  // are written in this process: all members, unless some belong to other processes. A region that only
-  // remote members receive is not a task here. The call and the descriptors must outlive the list.
+  // `descriptors[p]` belongs to rank p; its sizes are read, but no elements. `local` are the members whose
+  // outputs are written in this process: all members, unless some belong to other processes. A region that
+  // only remote members receive is not a task here. The call and the descriptors must outlive the list.
   TaskList(const Call& call, int size, const CallDescriptor* const* descriptors, Ranks local) noexcept;
 
   std::size_t units() const noexcept { return units_; }

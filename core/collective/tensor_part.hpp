@@ -55,7 +55,7 @@ class TensorPart {
   template <class Copy>
   void for_runs(std::size_t first, std::size_t count, Copy&& copy) const noexcept {
     if (count == 0) return;
-    // The start of the run that contains `first`, and then of the following runs.
+    // The start of the run that contains `first`, and then of each following run.
     int64_t at[DIST_MAX_NDIM];
     int64_t offset = 0;
     std::size_t rest = first / run_;

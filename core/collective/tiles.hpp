@@ -14,7 +14,7 @@
 
 namespace dist {
 
-// How far beyond its tile a member sees; one number for each dimension.
+// How far beyond its tile a member reads, with one number for each dimension.
 struct Halo {
   std::span<const int64_t> parts;  // number of tiles in the dimension; ranks are row-major
   std::span<const int64_t> low;    // elements before the tile

@@ -13,7 +13,7 @@ namespace dist {
 namespace {
 
 std::size_t given(const Slot& slot) noexcept { return static_cast<std::size_t>(slot.travels); }
-// In bytes of the input's dtype.
+// The bytes that a member expects, counted in the input's dtype.
 std::size_t wanted(const Slot& slot) noexcept { return reinterpret_cast<std::uintptr_t>(slot.extra); }
 
 }  // namespace
@@ -45,7 +45,7 @@ std::size_t Travel::most_bytes() const noexcept {
 bool Travel::can_travel() const noexcept {
   const CollectiveTraits& traits = call_.traits();
   if (call_.strided || !call_.plain() || call_.splits != nullptr) return false;
-  // Packing longer lists takes longer than meeting once more, and other collectives rarely have lists.
+  // Packing longer lists takes more time than a second phase, and other collectives rarely have lists.
   if (call_.n > kMostTensors ||
       (call_.n != 1 && (call_.collective != Collective::kAllReduce || size_ > kMostOfLists)))
     return false;
@@ -85,7 +85,8 @@ bool Travel::all_travel() const noexcept {
   if (!call_.traits().whole() && !parts_fit()) return false;
   // An output that members share is a buffer of the peers.
   if (shared()) return false;
-  // A few members check each other for overlaps; in larger groups the affected member reports them.
+  // In a small group all members check each other for overlaps. In a larger one the affected member reports
+  // them.
   for (int p = 0; p < size_ && size_ <= kFew; ++p) {
     if (harmed_by(p) >= 0) return false;
   }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Travel: small tensors are copied into or beside the slots, so that the members meet only once. Each member
-// computes its result from the copies of what its peers bring, and nobody has to wait until all are done with
-// its buffers.
+// computes its result from the copies of what its peers bring, so no member has to wait until its peers are
+// done with its buffers.
 //
 // An all_reduce of a few tensors brings their elements one after the other, preceded by the addresses of its
 // outputs: reading a peer's list of tensors would move more cache lines between cores.
 //
 // Parts may have sizes that peers do not know before they meet. So each member decides on its own whether its
-// tensors travel, and publishes its descriptor as well. If some member's tensors stay, or all of them together do
-// not fit, all members use the algorithm for large tensors instead.
+// tensors travel, and publishes its descriptor as well. If some member's tensors stay, or all of them
+// together do not fit, all members use the algorithm for large tensors instead.
 //
 // Invariant: all members see the same slots and so make the same decision.
 #pragma once
@@ -25,15 +25,16 @@ class Travel {
   // For a validated call of a member in a group with a CPU for every member.
   Travel(const Member& member, const Call& call) noexcept;
 
-  // Copies the member's tensors beside its slot if they can travel, and records there that they do. Also writes the
-  // member's descriptor.
+  // Copies the member's tensors beside its slot if they can travel, and records in the slot whether they do.
+  // Also writes the member's descriptor.
   void put() const noexcept;
   // Called before each load of a peer's slot, like Group::fetch_bytes().
   void fetch(int peer) const noexcept {
     if (bytes_ >= 0 && call_.gives(peer))
       group_.fetch_bytes(me_, peer, beside(is_list() ? static_cast<std::size_t>(bytes_) : call_.bytes));
   }
-  // Call this when all members have arrived: whether they use take().
+  // Call this when all members have arrived. Returns true if all tensors travel, so that the members use
+  // take().
   bool all_travel() const noexcept;
   // A member with a buffer that overlaps this member's output although it must not; -1: none.
   int overlapping() const noexcept;
@@ -45,15 +46,15 @@ class Travel {
   static constexpr int kMostOfLists = 8;  // members
   static constexpr std::size_t kMostTensors = 8;
   static constexpr std::size_t kAlign = 16;
-  // Sizes that do not fit into the slot, which holds the descriptor instead.
+  // A size for which Group::outgoing_bytes() uses the eager payload, because the slot holds the descriptor.
   static constexpr std::size_t beside(std::size_t bytes) noexcept {
     return std::max(bytes, Slot::kInlineBytes + 1);
   }
   bool can_travel() const noexcept;
   std::size_t most_bytes() const noexcept;
   bool is_list() const noexcept { return call_.n > 1; }
-  // Within the bytes that a member brings for a list: where its first tensor begins, and how much space each
-  // tensor takes.
+  // The layout of the bytes that a member brings for a list: where its first tensor begins, and how much
+  // space each tensor takes.
   std::size_t first_place() const noexcept {
     return (call_.n * sizeof(std::byte*) + kAlign - 1) / kAlign * kAlign;
   }

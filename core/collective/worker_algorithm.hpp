@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerAlgorithm: how the tensors of a collective move between workers: the one that takes less time according to a
-// cost model. It is a pure function of sizes and measures nothing, so that a program does the same in every run.
+// WorkerAlgorithm: how the tensors of a collective move between workers. Of two algorithms, a cost model
+// selects the one that takes less time. It is a pure function of sizes and measures nothing, so a program
+// does the same in every run.
 //
 //     kTogether   all workers get all tensors together with the members' descriptions: one message each way
-//     kOwner      each range of the result has an owner among the workers. The owner receives the inputs of its
-//                 range, folds them, and sends the result to the workers that need it, in pieces
+//     kOwner      each range of the result has an owner among the workers. The owner receives the inputs of
+//                 its range, folds them, and sends the result to the workers that need it, in pieces
 //
 // Invariant: both fold an element in the same order, so they produce the same bits.
 #pragma once
@@ -26,7 +27,8 @@ struct WorkerAlgorithmQuestion {
   std::size_t staging;  // a worker's staging memory for tensors of others
 };
 
-// Larger data are sent in pieces, because saving a round is not worth the additional traffic.
+// The limit for kTogether. Larger data are sent in pieces, because saving a round is not worth the additional
+// traffic.
 inline constexpr std::size_t kMostTogetherBytes = std::size_t{256} << 10;
 
 // The messages of one worker in a collective of one piece. It receives as many as it sends.
@@ -46,7 +48,7 @@ constexpr WorkerTraffic worker_traffic_of(WorkerAlgorithm algorithm,
   return {3, 3 * (workers - 1), all / workers + q.bytes / workers * (workers - 1)};
 }
 
-// A link between workers. By default, 25 Gb/s and the latency of TCP.
+// The costs of a link between workers. The defaults are 25 Gb/s and the latency of TCP.
 struct WorkerLinkCosts {
   double latency_ns = 15'000;  // of a message
   double message_ns = 0;       // a worker's own time for each further message of a round

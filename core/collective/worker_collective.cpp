@@ -23,7 +23,7 @@ bool go_in_pieces(const Member& member, WorkerCommunicator& communicator, Worker
   const auto part = static_cast<std::size_t>(member.me);
   const auto parts = static_cast<std::size_t>(member.group.size());
   while (pieces.next()) {
-    // No member is still unpacking the previous piece.
+    // After this step, no member is still unpacking the previous piece.
     if (!communicator.step(member.me, [&] { return communicator.reserve(pieces.staging_bytes()); }))
       return false;
     pieces.pack();
@@ -40,8 +40,8 @@ bool go_in_pieces(const Member& member, WorkerCommunicator& communicator, Worker
   return true;
 }
 
-// For an all_reduce of one dense tensor on a worker with one member, whose messages contained all elements: writes the
-// result. For any other call, does nothing and returns false.
+// Writes the result of an all_reduce of one dense tensor on a worker with one member, if the messages
+// contained all elements. Otherwise does nothing and returns false.
 bool reduce_one(const Member& member, const WorkerRound& round, const Call& call) noexcept {
   if (member.group.size() != 1 || !round.complete() || !call.can_travel() || call.strided) return false;
   const OneTensor one(call);
@@ -62,7 +62,7 @@ bool reduce_one(const Member& member, const WorkerRound& round, const Call& call
   return true;
 }
 
-// Called when all workers agree and their members' descriptions are here.
+// Called when all workers agree and the descriptions of all their members have arrived.
 Status exchange(const Member& member, WorkerCommunicator& communicator, const Call& call) noexcept {
   Group& group = member.group;
   WorkerRound& round = communicator.round();
@@ -103,7 +103,7 @@ Status exchange(const Member& member, WorkerCommunicator& communicator, const Ca
   return group.finish(member.me);
 }
 
-// The leader's part on behalf of its worker. If it fails, the group is aborted.
+// Does the leader's part on behalf of its worker. If it fails, the group is aborted.
 void lead(const Member& member, WorkerCommunicator& communicator, const Signature& signature,
           int64_t start_ns) noexcept {
   Attendance& attendance = communicator.attendance();
@@ -131,7 +131,7 @@ bool meet(const Member& member, WorkerCommunicator& communicator, const Signatur
   return arrived.ok() && goes_on;
 }
 
-// The leader's deadline counts as the collective's from here on.
+// From this moment on, the leader's deadline is the deadline of the collective.
 int64_t start_of(const Member& member, WorkerCommunicator& communicator) noexcept {
   return member.me == 0 ? communicator.host().now_ns() : 0;
 }

@@ -50,7 +50,7 @@ WorkerCrossing::State WorkerCrossing::advance() noexcept {
     if (group_.aborted()) {
       stop();
     } else if (!communicator_.goes_on(round_)) {
-      // The group will be aborted soon.
+      // The collective cannot continue, but the group may be aborted only by a later call.
       if (!group_.aborted()) return state_;
     } else if (!round_.settled()) {
       return state_;
@@ -117,7 +117,7 @@ bool WorkerCrossing::lay_out_pieces() noexcept {
   return true;
 }
 
-// Called when all messages in flight have arrived. Returns false when no further ones follow.
+// Called when all messages in flight have arrived. Returns false when no more messages follow.
 bool WorkerCrossing::go_on_in_pieces() noexcept {
   WorkerPieces& first = *sides_[0].pieces;
   const auto unpack = [&] {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // WorkerCrossing: an asynchronous or planned collective while it is exchanged between workers. All members of
-// this worker have arrived at it. Nobody waits inside: a thread that has time calls advance(), one thread at
-// a time.
+// this worker have arrived at it. Its functions never wait: a thread that has time calls advance(), one
+// thread at a time.
 //
 //     kUnderWay   messages are in flight, also while a failure is being reported
-//     kHere       everything that the members bring is here; exchange() is the remaining work, which any threads
-//                 may share
+//     kHere       everything that the members bring has arrived; exchange() is the remaining work, which any
+//                 number of threads may share
 //     kDone       the outputs are written
 //     kStopped    the group is aborted, and the members' tensors are not touched any more
 #pragma once
@@ -52,7 +52,7 @@ class WorkerCrossing {
   void begin(uint64_t number, const Signature& signature) noexcept;
   State advance() noexcept;
   const Exchange& exchange() const noexcept { return *exchange_; }
-  // Abandons the collective: afterwards nobody touches the members' tensors, except threads inside
+  // Abandons the collective. Afterwards no thread touches the members' tensors, except those inside
   // exchange().
   void stop() noexcept;
   // Fails the collective for all workers, for example because its deadline has passed.

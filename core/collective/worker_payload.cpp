@@ -16,7 +16,7 @@ const dist_tensor& like(const Call& call, std::size_t t) noexcept {
   return call.in != nullptr ? call.in[t] : call.out[t];
 }
 bool has_parts(const Call& call) noexcept { return call.joins() || call.cuts(); }
-// Otherwise all members' payloads would be identical.
+// Whether a payload must describe anything. If not, the descriptions of all members would be identical.
 bool says_something(const Call& call) noexcept {
   return !call.plain() || has_parts(call) || call.offsets != nullptr || call.traits().pairs();
 }
@@ -87,7 +87,7 @@ bool PayloadReader::read(int rank, std::span<const std::byte> payload, Room& roo
         with_offsets != (call_.offsets != nullptr) || weighted != (call_.weights != nullptr && lists != 0))
       return false;
   }
-  // For lists without elements here, only the sizes along the axis are needed.
+  // If the elements are not in this payload, only the sizes of a list along the axis are needed.
   const std::size_t in_lists = complete_ ? lists : parts ? std::min<std::size_t>(lists, 1) : 0;
   std::size_t dims = 0;
   for (std::size_t t = 0; t < call_.n; ++t)
@@ -151,7 +151,7 @@ bool PayloadReader::read(int rank, std::span<const std::byte> payload, Room& roo
     descriptor.set_sizes(sizes[0], sizes[1]);
   }
   *out = descriptor;
-  // Some payloads may be complete although others are not; then their elements are sent again.
+  // If some payloads are complete and others are not, the elements of all are sent again.
   return !complete_ || reader.left() == 0;
 }
 

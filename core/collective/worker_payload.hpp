@@ -51,8 +51,8 @@ class PayloadReader {
   PayloadReader(const Call& call, int num_members, bool complete) noexcept
       : call_(call), num_members_(num_members), complete_(complete) {}
 
-  // Decodes the descriptor of member `rank`. Its lists are allocated from the room, and its elements stay in the
-  // payload. If the room has no memory, this counts the required size. Returns false if the payload is
+  // Decodes the descriptor of member `rank`. Its lists are allocated from the room, and its elements stay in
+  // the payload. If the room has no memory, this counts the required size. Returns false if the payload is
   // malformed.
   bool read(int rank, std::span<const std::byte> payload, Room& room, CallDescriptor* out) const noexcept;
 

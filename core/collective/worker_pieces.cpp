@@ -169,7 +169,7 @@ std::byte* WorkerPieces::in_tensor(const StagedLane& staged, int rank, std::size
       .side_by_side(staged.first, staged.count);
 }
 
-// If all members need the same result.
+// Returns NULL unless all members need the same result.
 std::byte* WorkerPieces::out_tensor(const StagedLane& staged, int rank) const noexcept {
   if (!has_outs() || prefixes() || staged.flows != 1) return nullptr;
   const dist_tensor& tensor = descriptors_[rank]->out[staged.flow.t];
@@ -219,7 +219,7 @@ void WorkerPieces::pack(const StagedLane& staged, std::size_t list, std::size_t 
       });
 }
 
-// Passages before anything is folded.
+// The passages before anything is folded.
 std::span<const Passage> WorkerPieces::ins() noexcept {
   std::byte* const base = side_.round.staging();
   const StagedLane& own = sent_[me_];
@@ -239,7 +239,7 @@ std::span<const Passage> WorkerPieces::ins() noexcept {
   return {passages_, static_cast<std::size_t>(workers_)};
 }
 
-// Passages after that.
+// The passages after the fold.
 std::span<const Passage> WorkerPieces::outs() noexcept {
   std::byte* const base = side_.round.staging();
   const StagedLane& own = sent_[me_];
@@ -305,7 +305,8 @@ void WorkerPieces::fold(const Run& run, std::size_t part, std::size_t parts) con
                                                  : side_.round.staging() + own.out +
                                                        (prefixes() ? p * own.out_bytes : 0) + run.out;
   }
-  // Writes only to members with a place of their own, or once for all.
+  // The exchange writes either to local members that each have a place for the result, or once for all
+  // members.
   const TaskList::Ranks writes = direct_out ? local : TaskList::Ranks{0, members_.num_members()};
   const Exchange exchange(call, members_.num_members(), folded_at_, side_.cache_bytes, writes);
   TaskList::Cursor cursor;
@@ -335,7 +336,7 @@ void WorkerPieces::unpack() const noexcept {
 }
 
 void WorkerPieces::unpack(const StagedLane& staged, std::size_t at) const noexcept {
-  // A host operator has no identity for the first result of an exclusive scan.
+  // A host operator has no identity, so the first result of an exclusive scan is not written.
   if (prefixes() && call_.kind == DIST_SCAN_EXCLUSIVE && call_.op == DIST_REDUCE_USER && rank() == 0) return;
   const std::byte* const from = side_.round.staging() + at;
   for_flows(staged, folds(),

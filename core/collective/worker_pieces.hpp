@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // WorkerPieces: one member's part in moving a collective's tensors between workers, piece by piece, according
 // to the schedule. Members copy from their inputs to staging memory and from there to their outputs. A piece
-// that is contiguous in the tensor is not copied if it is the only content of a message or is folded here;
-// then peers, or a transport, access a member's buffers directly, but only between the steps below, while no
-// member can leave. Nothing here waits:
-//
+// that is contiguous in the tensor is not copied if it is the only content of a message or is folded here.
+// Peers, or a transport, then access a member's buffers directly, but only between the steps below, while no
+// member can leave. No function here waits:
 //     next          finds the place of the next piece in staging memory, which is made large enough once
 //     pack          copies elements of the member's own tensors    each member its own
 //     ins           sends them to owners; if nothing is folded, to the workers that need them
@@ -41,7 +40,7 @@ class WorkerPieces {
 
   // Returns false if there is no further piece, and this member's outputs are complete.
   bool next() noexcept;
-  // The staging memory that the piece needs.
+  // The size of the staging memory that the piece needs.
   std::size_t staging_bytes() const noexcept { return room_; }
   void pack() const noexcept;
   std::span<const Passage> ins() noexcept;

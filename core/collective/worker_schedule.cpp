@@ -118,7 +118,7 @@ WorkerSchedule::Flow WorkerSchedule::flow_at(const Lane& lane, const Cursor& cur
 
 std::size_t WorkerSchedule::slice(std::size_t most_bytes) const noexcept {
   const auto count = static_cast<std::size_t>(workers());
-  // Counted in units for each unit of every lane.
+  // The staging memory of a piece, in units for each unit of every lane.
   std::size_t most = 2 * count;
   if (folds()) {
     // A result may be larger than its inputs.

@@ -5,11 +5,12 @@
 //     collective                          lane               its flows
 //     all_reduce, scan                    one per owner      a range of all units, of each tensor
 //     reduce_to_root                      the root's         each tensor
-//     reduce_scatter                      one per owner      part r of each tensor, for each r of the owner's members
+//     reduce_scatter                      one per owner      part r of each tensor, for each r of the
+//                                                            owner's members
 //     broadcast                           from the root's    the root's tensors, to all
 //     all_gather                          one per sender     what its members bring, to all
-//     gather, scatter, all_to_all,        one per pair       what members of one bring for members of the other
-//     permute
+//     gather_to_root, scatter_from_root,  one per pair       what members of one bring for members of the
+//     all_to_all, permute                                    other
 //
 // If a collective reduces, the flows of a lane are what its owner receives from every member and folds;
 // all_reduce and scan then send the results back. In other collectives, flows are copied from one member to
@@ -66,7 +67,7 @@ class WorkerSchedule {
 
   int workers() const noexcept { return static_cast<int>(firsts_.size()) - 1; }
   bool folds() const noexcept { return call_.reduces(); }
-  // Every worker receives what a lane produces or carries.
+  // Whether every worker receives what a lane produces or carries.
   bool to_all() const noexcept { return call_.traits().destinations == Ends::kAll; }
   Ranks members(int worker) const noexcept {
     return {firsts_[static_cast<std::size_t>(worker)], firsts_[static_cast<std::size_t>(worker) + 1]};

@@ -32,8 +32,8 @@ class AllMembers final : public MemberNames {
   const bool workers_;
 };
 
-// Reports why member `rank`'s tables could not be built: its payload is malformed, or this member has no
-// memory.
+// Reports why the tables of member `rank` could not be built: either its payload is malformed, or this member
+// has no memory.
 inline void unreadable(const MemberNames& all, dist_status code, int rank, bool broken,
                        ErrorRecord* out_why) noexcept {
   out_why->code = code;
@@ -46,9 +46,10 @@ inline void unreadable(const MemberNames& all, dist_status code, int rank, bool 
 
 class WorkerTables {
  public:
-  // Call it when all payloads of the round have arrived. local(p) is the descriptor of this worker's member p. The
-  // tables are kept in a payload of member `keeper`, which is reused, because their size depends on the call. If this fails, the round
-  // must fail; *out_broken is the member whose payload is malformed, or -1.
+  // Call this when all payloads of the round have arrived. local(p) is the descriptor of this worker's member
+  // p. The size of the tables depends on the call, so they are kept in a reusable buffer, a payload of member
+  // `keeper`. If this fails, the round must fail; *out_broken is the member whose payload is malformed, or
+  // -1.
   template <class Local>
   Status fill(const Call& call, WorkerRound& round, int keeper, Local&& local, int* out_broken) noexcept {
     const WorkerMembers& members = round.members();
