@@ -11,8 +11,8 @@ namespace dist {
 
 class AsyncMemory {
  public:
-  // Enough for thousands of collectives under way. Each replica brings its own part to each of them, so more
-  // replicas get more.
+  // Enough for thousands of collectives under way. Each replica brings its own tensors to each collective, so
+  // the default grows with the number of replicas.
   static constexpr std::size_t default_bytes(int replicas) noexcept {
     return std::max<std::size_t>(std::size_t{64} << 20, static_cast<std::size_t>(replicas) << 21);
   }

@@ -10,10 +10,10 @@
 namespace dist {
 namespace {
 
-// If members disagree and some have not arrived yet, the report waits this long for their signatures.
+// If members disagree and some have not arrived yet, the report waits up to this long for their signatures.
 constexpr int64_t kDiagnosisGraceNs = 1'000'000'000;
 
-// Whether a member has arrived at this collective, or is already at a later one.
+// Whether a member has arrived at this collective, or at a later one.
 bool has_come(Places::Chunk& chunk, int rank, uint32_t number) noexcept {
   // acquire: makes visible what the member brought.
   const uint32_t there = chunk.brought(rank, number).number.load(std::memory_order_acquire);
@@ -22,7 +22,8 @@ bool has_come(Places::Chunk& chunk, int rank, uint32_t number) noexcept {
 
 }  // namespace
 
-// Memory accounted for copies. It is released at the end unless a place takes it over.
+// Memory that is accounted for copies of tensor descriptors. It is given back at the end unless a place takes
+// it over.
 class Channel::Counted {
  public:
   Counted(AsyncMemory& bound, std::size_t words) noexcept
@@ -48,7 +49,7 @@ class Channel::Counted {
   std::size_t taken_ = 0;
 };
 
-// How long one call may wait for peers in total.
+// Limits how long one call waits for peers in total.
 class Channel::Patience {
  public:
   explicit Patience(const Member& member) noexcept
@@ -94,8 +95,9 @@ Channel::~Channel() {
 void Channel::begin_run() noexcept {
   if (line_) line_->end_run();
   if (group_.aborted()) {
-    // The members may have issued different numbers, and packs are shut, even those of completed collectives.
-    // So all members continue with a number that none has reached.
+    // The members may have issued different numbers of collectives, and their packs cannot open any more, not
+    // even those of completed collectives. So all members continue with a number that none of them has
+    // reached.
     uint32_t latest = members_[0].issued;
     for (int r = 1; r < size_; ++r) {
       if (static_cast<int32_t>(members_[r].issued - latest) > 0) latest = members_[r].issued;
@@ -104,7 +106,7 @@ void Channel::begin_run() noexcept {
     Chunk* const chunk = places_.begin_afresh(latest);
     for (int r = 0; r < size_; ++r) members_[r] = {chunk, latest};
   }
-  // Another group may need memory that this one keeps for later use.
+  // Another group may need memory that this group has kept for later use.
   const uint32_t refusals = places_.bound().refusals();
   if (refusals != refusals_) {
     // A task that starts late finds no work, but still reads its chunk.
@@ -130,7 +132,8 @@ Status Channel::find_place(const Member& member, uint32_t number, Patience& pati
 Status Channel::count_copies(const Member& member, uint32_t number, Patience& patience, Counted& copies) {
   while (!copies.take()) {
     Work* const oldest = places_.oldest(member.me, number);
-    // Other groups use the rest of the memory. A member without works is always granted one.
+    // Copies for other groups use the rest of the memory. A member without works always gets this memory,
+    // because it has no work whose end it could wait for.
     if (oldest == nullptr) copies.take_anyway();
     if (oldest == nullptr) break;
     DIST_TRY(patience.wait_for(*oldest));
@@ -156,7 +159,7 @@ Status Channel::issue(const Member& member, Call& call, WorkList& list, Cancel* 
   auto work = make_counted_with_room<ChannelWork>(memory_, words * sizeof(uint64_t), *this, list, member,
                                                   call, *chunk, number);
   work->end_by(cancel);
-  // Nothing fails from here on.
+  // From here on, nothing can fail.
   Places::Brought& mine = chunk->brought(member.me, number);
   mine.signature = signature;
   mine.call = &work->call();
@@ -187,8 +190,8 @@ bool Channel::disagree(Chunk& chunk, int rank, uint32_t number, bool* out_decida
     // acquire: pairs with the release in issue().
     differ = differ || (signatures[p] != nullptr && theirs.digest.load(std::memory_order_acquire) != digest);
   }
-  // The place may have been reused: then this collective is complete, and the members agreed. If they
-  // disagree, it never completes, and the signatures stay in place.
+  // If the collective is complete, the members agreed, and the place may have been reused for another one. If
+  // they disagree, it never completes, and the signatures stay in place.
   if (!differ || chunk.place(number).pack.complete(number)) return false;
   Evidence evidence;
   evidence.signatures = {signatures, static_cast<std::size_t>(size_)};
@@ -203,7 +206,7 @@ ErrorRecord Channel::report(Chunk& chunk, uint32_t number, Trouble trouble,
   });
 }
 
-// Called by the last member to arrive.
+// Called by the last member to arrive. Compares the calls of all members and opens the pack.
 void Channel::open(Chunk& chunk, int rank, uint32_t number) noexcept {
   Place& here = chunk.place(number);
   const auto members = static_cast<uint32_t>(size_);
@@ -229,7 +232,7 @@ void Channel::open(Chunk& chunk, int rank, uint32_t number) noexcept {
   open(here, rank, number, *here.exchange);
 }
 
-// Everything that the members bring is here.
+// Called when everything that the members bring is in this process.
 void Channel::open(Place& here, int rank, uint32_t number, const Exchange& exchange) noexcept {
   const std::size_t units = exchange.units();
   if (units == 0) places_.bound().give_back(here.copied.exchange(0, std::memory_order_relaxed));
@@ -278,13 +281,14 @@ void Channel::help(Place& place, uint32_t first) noexcept {
       first, [&] { places_.bound().give_back(place.copied.exchange(0, std::memory_order_relaxed)); },
       [&] {
         group_.progress().advance();
-        // Another collective may use its slot in the line.
+        // This frees a slot of the line, which another collective may be waiting for.
         if (line_) home_.crossings->wake();
       });
 }
 
 LazyChannel::~LazyChannel() {
-  // Tasks that start late, including those of plans, find no work, but read their packs and wake the group.
+  // Tasks that start late, including those of plans, find no work, but they read their packs and wake the
+  // group.
   if (home_.helpers != nullptr) home_.helpers->wait_for_tasks();
   Channel* channel = made();
   if (channel == nullptr) return;
@@ -308,7 +312,7 @@ Channel& LazyChannel::get() {
   return *channel;
 }
 
-// make_counted_with_room() has allocated room for the copies after the object.
+// make_counted_with_room() has allocated room behind the object for the copies.
 ChannelWork::ChannelWork(Memory& memory, Channel& channel, WorkList& list, const Member& member,
                          const Call& call, Places::Chunk& chunk, uint32_t number) noexcept
     : Work(memory, channel.group_, list, member.me, member.timeout_ns),

@@ -3,8 +3,9 @@
 // one of each peer in a place (places.hpp). The last member to arrive there compares the signatures, opens
 // the place's pack (pack.hpp), and submits it to oneTBB. Any number of collectives can be under way.
 //
-// Invariant: the queued collectives of a strategy use no more memory than it allows. A member that would
-// exceed the limit waits for its oldest collective, and does blocks of it meanwhile, as in any wait.
+// Invariant: the queued collectives of a strategy use no more memory than its limit. A member that would
+// exceed the limit waits for its oldest collective. Meanwhile it processes blocks of that collective, as in
+// any wait.
 #pragma once
 
 #include <atomic>
@@ -24,7 +25,7 @@ namespace dist {
 
 // State that all channels of a strategy share.
 struct ChannelHome {
-  // Does blocks in parallel to the members; NULL: only members do them, when they wait or test.
+  // Processes blocks in parallel to the members; NULL: only members do, when they wait or test.
   Arena* helpers;
   AsyncMemory* memory;
   std::size_t cache_bytes;  // as in Exchange
@@ -35,7 +36,8 @@ class ChannelWork;
 
 class Channel final : CrossingLine::Landing {
  public:
-  // `communicator` connects the workers of the group; NULL: all members are in this process. Throws std::bad_alloc.
+  // `communicator` connects the workers of the group; NULL: all members are in this process. Throws
+  // std::bad_alloc.
   Channel(Memory& memory, Group& group, const ChannelHome& home, WorkerCommunicator* communicator);
   ~Channel();
   Channel(const Channel&) = delete;
@@ -66,7 +68,7 @@ class Channel final : CrossingLine::Landing {
   ErrorRecord report(Chunk& chunk, uint32_t number, Trouble trouble, int64_t waited_ns) const noexcept;
   void open(Chunk& chunk, int rank, uint32_t number) noexcept;
   void open(Place& place, int rank, uint32_t number, const Exchange& exchange) noexcept;
-  // If the pack of the place is open, does some of its blocks. Begins in stripe `first`.
+  // If the pack of the place is open, processes some of its blocks, beginning with stripe `first`.
   void help(Place& place, uint32_t first) noexcept;
   void launch(Place& place, uint32_t number) noexcept;
   void here(Place& place, uint32_t number, const Exchange& exchange) noexcept override;
@@ -114,7 +116,7 @@ class LazyChannel {
   std::atomic<Channel*> made_{nullptr};
 };
 
-// One member's asynchronous collective. Its copies of tensor descriptors follow it in memory.
+// One member's asynchronous collective. Its copies of tensor descriptors follow the object in memory.
 class ChannelWork final : public Work {
  public:
   ChannelWork(Memory& memory, Channel& channel, WorkList& list, const Member& member, const Call& call,

@@ -40,7 +40,7 @@ void CrossingLine::begin(Slot& slot, Places::Chunk& chunk, uint32_t number) noex
   slot.crossing->begin(number - first_, chunk.brought(0, number).signature);
 }
 
-// Returns false if the slot is free.
+// Advances the collective in a slot. Returns false if the slot is free, or has become free.
 bool CrossingLine::go_on(Slot& slot) noexcept {
   if (slot.chunk == nullptr) return false;
   if (!slot.landed) {
@@ -57,7 +57,7 @@ bool CrossingLine::go_on(Slot& slot) noexcept {
       return false;
     }
   }
-  // The remaining work reads data in the slot.
+  // The slot stays in use, because the remaining work reads data in it.
   if (!slot.place().pack.complete(slot.number)) return true;
   slot.chunk = nullptr;
   return false;
@@ -66,7 +66,7 @@ bool CrossingLine::go_on(Slot& slot) noexcept {
 bool CrossingLine::go_on() noexcept {
   bool busy = false;
   for (Slot& slot : slots_) {
-    // As many as arrive at once.
+    // Several collectives may complete at once, so this fills the slot until one of them has to wait.
     bool used = go_on(slot);
     while (!used && front_ != nullptr && !group().aborted()) {
       Places::Place& place = *front_;
@@ -83,7 +83,7 @@ bool CrossingLine::go_on() noexcept {
 
 void CrossingLine::stop() noexcept {
   for (Slot& slot : slots_) {
-    // Once everything is here, the collective belongs to its pack, whose members give it up.
+    // Once all data have arrived, the collective belongs to its pack, which its members close.
     if (slot.chunk == nullptr || slot.landed) continue;
     slot.crossing->stop();
     landing_.stopped(slot.place(), slot.number);
@@ -98,7 +98,7 @@ void CrossingLine::fail(Places::Place& place, uint32_t number, Trouble trouble, 
       if (slot.chunk != nullptr && !slot.landed && &slot.place() == &place && slot.number == number)
         return slot.crossing->fail(trouble, waited_ns);
     }
-    // It waits for earlier ones, one of which is late as well.
+    // This collective waits for earlier ones. One of these is late as well, so that one fails.
     for (Slot& slot : slots_) {
       if (slot.chunk != nullptr && !slot.landed) return slot.crossing->fail(trouble, waited_ns);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CrossingLine: sends a group's asynchronous collectives to the other workers once all members of this worker
-// have arrived. They go in the order of their numbers, which is the same on all workers. At most kAtATime are
-// in flight, and each uses a part of the staging memory.
+// have arrived at them. They are sent in the order of their numbers, which is the same on all workers. At
+// most kAtATime are in flight, and each uses a part of the staging memory.
 #pragma once
 
 #include <array>
@@ -20,12 +20,12 @@ class CrossingLine final : public Crossings::Item {
  public:
   static constexpr std::size_t kAtATime = 4;
 
-  // Receives the results of a line's collectives.
+  // Receives the results of a line's collectives. Each collective ends in exactly one of these calls.
   class Landing {
    public:
-    // The remaining work, which completes the place's pack.
+    // All data have arrived. The callee does the remaining work, which completes the place's pack.
     virtual void here(Places::Place& place, uint32_t number, const Exchange& exchange) noexcept = 0;
-    // No work remains.
+    // The collective is complete, and no work remains.
     virtual void done(Places::Place& place, uint32_t number) noexcept = 0;
     // The collective has been abandoned.
     virtual void stopped(Places::Place& place, uint32_t number) noexcept = 0;
@@ -44,12 +44,13 @@ class CrossingLine final : public Crossings::Item {
   // task accesses places. `first`: the number before the next run's first collective.
   void end_run() noexcept;
   void begin_run(uint32_t first) noexcept { first_ = first; }
-  // The last member of this worker has arrived.
+  // Called by the last member of this worker to arrive.
   void add(Places::Chunk& chunk, uint32_t number) noexcept;
   void advance() noexcept { home_.advance(); }
   // Fails the collective on all workers.
   void fail(Places::Place& place, uint32_t number, Trouble trouble, int64_t waited_ns) noexcept;
-  // The group is aborted, and a member gives up.
+  // Called by a member that gives up in an aborted group. Abandons the group's collectives that are in
+  // flight.
   void let_go() noexcept { home_.stop(group()); }
 
   bool go_on() noexcept override;

@@ -30,7 +30,7 @@ void Crossings::advance() noexcept {
 
 void Crossings::run_task(void* crossings, uint32_t) noexcept {
   auto& all = *static_cast<Crossings*>(crossings);
-  // acq_rel, before looking for work: whatever happens afterwards submits another task.
+  // acq_rel, and before looking for work: a message that arrives after this submits another task.
   all.called_.exchange(false, std::memory_order_acq_rel);
   const std::lock_guard lock(all.mutex_);
   all.go_on();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crossings: all asynchronous and planned collectives of a strategy that are in flight between workers. A
-// thread that waits for anything calls advance(). When a message arrives, oneTBB's threads call it too, if
-// there are any, so collectives also make progress while the replicas compute.
+// Crossings: all asynchronous and planned collectives of a strategy that are in flight between workers. Every
+// thread that waits calls advance(), whatever it waits for. When a message arrives, oneTBB's threads call it
+// too, if there are any, so collectives also make progress while the replicas compute.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ class Crossings final : public BackgroundWork {
 
     // Advances as far as possible. Returns false if there is nothing to do for now.
     virtual bool go_on() noexcept = 0;
-    // The group is aborted: afterwards nothing touches its members' tensors.
+    // Called when the group is aborted. Afterwards nothing touches its members' tensors.
     virtual void stop() noexcept = 0;
 
    protected:
@@ -40,14 +40,14 @@ class Crossings final : public BackgroundWork {
 
   // `helpers`: where oneTBB's threads run; NULL: there are none.
   explicit Crossings(Arena* helpers) noexcept : helpers_(helpers) {}
-  // Late tasks still look for items.
+  // Waits for late tasks, which still look for items.
   ~Crossings() {
     if (helpers_ != nullptr) helpers_->wait_for_tasks();
   }
   Crossings(const Crossings&) = delete;
   Crossings& operator=(const Crossings&) = delete;
 
-  // Does not wait: if another thread holds the lock, it does the work.
+  // Does not wait for the lock: if another thread holds it, that thread does the work.
   void advance() noexcept override;
   void wake() noexcept override;
 
@@ -67,9 +67,9 @@ class Crossings final : public BackgroundWork {
     const std::lock_guard lock(mutex_);
     look();
   }
-  // The group is aborted, and nothing may touch its members' tensors any more.
+  // Called when the group is aborted. Afterwards nothing in these crossings touches its members' tensors.
   void stop(const Group& group) noexcept;
-  // The item is not used any more.
+  // Removes an item that will not be used any more.
   void end(Item& item) noexcept {
     const std::lock_guard lock(mutex_);
     remove(item);
@@ -85,7 +85,8 @@ class Crossings final : public BackgroundWork {
   std::mutex mutex_;
   IntrusiveList<Item, Crossings> items_;
   // seq_cst, with the fence in wake(): either a thread that adds an item sees that a message has arrived, or
-  // the thread that announces the message sees the item. relaxed for mere checks of whether there is an item.
+  // the thread that announces the message sees the item. relaxed suffices to check whether there is an item
+  // at all.
   std::atomic<int> listed_{0};
   std::atomic<bool> called_{false};  // a task has been submitted
 };

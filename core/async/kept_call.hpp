@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// KeptCall: a copy of a call and of its tensors' descriptors, which must outlive the caller's. The tensors'
-// data are not copied.
+// KeptCall: a copy of a call and of its tensors' descriptors, which outlives those of the caller. The
+// tensors' data are not copied.
 #pragma once
 
 #include <cstddef>

@@ -34,8 +34,8 @@ void Pack::open(uint32_t round, uint32_t members, int stripes, const Exchange& e
   for (std::size_t l = used; l-- > 0;) {
     stripes_[l].tickets.store(ticket_of(round, blocks_of(stripes_[l])), std::memory_order_release);
   }
-  // A close() that still sees the full count waits for the first stripe's ticket. One that sees the lower count
-  // sees that ticket, too.
+  // A close() that still sees the full count waits for the first stripe's ticket. A close() that sees the
+  // lower count sees that ticket, too.
   arrived_.fetch_sub(members, std::memory_order_acq_rel);
 }
 
@@ -89,15 +89,15 @@ bool Pack::do_block(uint32_t l, uint64_t ticket, TaskList::Cursor& cursor) noexc
 }
 
 void Pack::close(uint32_t round, uint32_t members) noexcept {
-  // acq_rel, in one order with arrive(): either the last member sees kShut, or this call sees that it has
-  // arrived.
+  // acq_rel, in one order with arrive(): either the last member to arrive sees kShut, or this call sees that
+  // all members have arrived.
   uint32_t arrived = arrived_.load(std::memory_order_acquire);
   while ((arrived & kShut) == 0 && arrived != members &&
          !arrived_.compare_exchange_weak(arrived, arrived | kShut, std::memory_order_acq_rel)) {
   }
   std::atomic<uint64_t>& mark = stripes_[0].tickets;
   if (arrived == members) {
-    // The last member is between arrive() and open(), where it does not wait, so this loop ends soon.
+    // The last member is between arrive() and open(). It does not wait there, so this loop ends soon.
     while (round_of(mark.load(std::memory_order_acquire)) != round) yield_this_thread();
   }
   // If the pack was shut before it could open, nothing remains to be done.

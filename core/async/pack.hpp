@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pack: an exchange among members that do not wait for each other. Each member announces when its tensors may
-// be touched, and the last one opens the pack. Then any thread that has time does blocks of it: oneTBB's
-// workers, and members that wait or test.
+// be touched, and the last one opens the pack. Then any thread that has time processes blocks of it: oneTBB
+// threads, and members that wait or test.
 //
-// Invariant: a thread that does blocks waits for nobody.
+// Invariant: a thread never waits while it processes blocks.
 //
-// The blocks are divided into as many stripes as members can run at the same time. Each stripe is a range that is
-// processed in order. A thread begins with the same stripe in every round, so that its data may still be in its
-// core's cache.
+// The blocks are divided into as many stripes as members can run at the same time. Each stripe is a range
+// that is processed in order. A thread begins with the same stripe in every round, so that its data may still
+// be in its core's cache.
 //
 // A pack is used for rounds 1, 2, ... Members arrive at round s + 1 only after round s is complete.
 //
-//     arrive()   a member's tensors are ready; the last member prepares the exchange and calls open() or abandon()
-//     help()     does blocks until none are left
+//     arrive()   a member's tensors are ready; the last member prepares the exchange and calls open() or
+//                abandon()
+//     help()     processes blocks until none are left
 //     complete() all blocks of a round are done
-//     close()    a member gives up; afterwards nobody touches its tensors in this round. If all members had
-//                arrived, no further block is started and it waits for the blocks in progress. Otherwise the pack
-//                can no longer open. In both cases the pack must be reset() before it is used again
+//     close()    a member gives up; afterwards no thread touches its tensors in this round. If all members
+//                had arrived, no further block is started, and close() waits for the blocks in progress.
+//                Otherwise the pack can no longer open. In both cases the pack must be reset() before it is
+//                used again
 #pragma once
 
 #include <atomic>
@@ -31,8 +33,8 @@ namespace dist {
 
 class Pack {
  public:
-  // Up to this many bytes, the last member to arrive does the work at once: waking a worker would take
-  // longer.
+  // Up to this many bytes, the last member to arrive does the work at once, because waking a oneTBB thread
+  // would take longer.
   static constexpr std::size_t kAtOnceBytes = std::size_t{64} << 10;
 
   Pack() noexcept = default;
@@ -46,8 +48,9 @@ class Pack {
   // Replaces open() if all of the work has been done elsewhere.
   void open_done(uint32_t round, uint32_t members) noexcept;
 
-  // Does blocks until none are left, beginning with those of stripe `first` (any number). The thread that does
-  // the last block calls ending(), while the pack still belongs to the round, and then finished().
+  // Processes blocks until none are left, beginning with those of stripe `first` (any number). The thread
+  // that completes the last block calls ending(), while the pack still belongs to the round, and then
+  // finished().
   template <class Ending, class Finished>
   void help(uint32_t first, Ending&& ending, Finished&& finished) noexcept {
     for (uint32_t turn = 0; turn < kStripes; ++turn) {

@@ -30,7 +30,7 @@ std::size_t Places::block_bytes() const noexcept {
          kPlaces * members_ * (sizeof(Brought) + sizeof(CallDescriptor*));
 }
 
-// The caller has accounted for the memory.
+// The caller must have accounted for the memory.
 Places::Chunk* Places::make_chunk() {
   static_assert(alignof(Place) >= alignof(Brought) && sizeof(Place) % alignof(Brought) == 0);
   auto* const block = static_cast<std::byte*>(memory_.allocate(block_bytes(), alignof(Place)));

@@ -2,14 +2,15 @@
 // Places: where a group's asynchronous collectives meet. Each collective under way has a place of its own.
 //
 // A chunk holds kPlaces places for consecutive numbers, and what each member brings to them. The chunks form
-// a list in the order of numbers, and each member walks along it at its own pace. The first member that
-// reaches the end adds a chunk, which happens once in kPlaces collectives. A chunk is free for reuse once all
-// its collectives are complete and all members have passed it. The most recently freed chunk is used first,
-// because it is most likely to be in a cache. So a few collectives under way use few chunks, even if there
-// were many once, and the cost of a collective does not depend on how many there are.
+// a list in the order of numbers, and each member moves along it on its own. The first member that reaches
+// the end of the list adds a chunk, which happens once in kPlaces collectives. A chunk can be reused once all
+// its collectives are complete and all members have passed it. The most recently released chunk is reused
+// first, because it is most likely to be in a cache. So a few collectives under way use few chunks, even if
+// there were many earlier, and the cost of a collective does not depend on how many there are.
 //
-// A member may still hold a work whose chunk has been reused. It finds larger numbers there, which tell it
-// that its own collective is complete. Chunks are freed only between runs, when nobody holds one.
+// A member may still hold a work whose chunk has been reused. The numbers in that chunk are then larger,
+// which shows that the member's own collective is complete. Chunks are freed only between runs, when no
+// member holds one.
 #pragma once
 
 #include <atomic>
@@ -56,14 +57,14 @@ class Places {
     Pack pack;
     std::optional<Exchange> exchange;
     std::atomic<std::size_t> copied{0};  // bytes accounted for copies of long lists
-    // With several workers: all members of this one have arrived, and the collective is being exchanged with
-    // the others.
+    // With several workers: all members of this worker have arrived, and the collective is being exchanged
+    // with the other workers.
     std::atomic<bool> crossing{false};
     struct {
       Chunk* chunk;
       uint32_t number;
       Place* next;
-    } waiting{};  // in its CrossingLine
+    } waiting{};  // used while the collective waits in its CrossingLine
   };
   class Chunk {
    public:
@@ -99,8 +100,8 @@ class Places {
            static_cast<std::size_t>(members) * (sizeof(Brought) + sizeof(CallDescriptor*) + kHandleBytes);
   }
 
-  // Called with no member inside and nothing under way. Numbers up to `latest`, a multiple of kPlaces, count
-  // as complete. Returns the chunk in which members continue.
+  // Called with no member inside and no collective under way. Numbers up to `latest`, a multiple of kPlaces,
+  // then count as complete. Returns the chunk in which members continue.
   Chunk* begin_afresh(uint32_t latest) noexcept;
   // Called with no member inside. Frees the unused chunks.
   void let_go_of_spares() noexcept;

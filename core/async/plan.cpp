@@ -34,7 +34,7 @@ std::size_t count_packs(const Call& call, int64_t bytes_per_pack) noexcept {
   return packs;
 }
 
-// Copies one pack of the member's call: tensors [first, end) of each of its lists.
+// Copies one pack of the member's call, that is tensors [first, end) of each of its lists.
 void keep_pack(PlanSide& side, const Call& call, std::size_t first, std::size_t end, int members) {
   std::pmr::vector<dist_tensor> in(&side.memory());
   Call pack = call;
@@ -52,7 +52,8 @@ void keep_pack(PlanSide& side, const Call& call, std::size_t first, std::size_t 
   side.calls.back().call().describe_in(side.descriptors.emplace_back());
 }
 
-// Agrees with the other workers on the streams of the plan's parts. Rank 0 holds the plan.
+// Agrees with the other workers on the streams of the plan's parts. `plan` is NULL except on rank 0, which
+// creates it.
 Status make_crossings(Memory& memory, const Member& member, const Signature& signature,
                       const ChannelHome& home, Plan* plan) {
   WorkerCommunicator& communicator = *member.communicator;
@@ -96,7 +97,7 @@ void Plan::begin(std::size_t part, uint32_t round, int rank) noexcept {
 
 void Plan::open(std::size_t part, uint32_t round, int rank, const Exchange& exchange) noexcept {
   parts[part].pack.open(round, static_cast<uint32_t>(group.size()), group.stripes(), exchange);
-  // Waiting members wake up and take part.
+  // Wakes waiting members, so that they take part.
   group.progress().advance();
   if (exchange.bytes() <= Pack::kAtOnceBytes) {
     help(part, rank);
@@ -113,8 +114,8 @@ bool Plan::complete(uint32_t round) const noexcept {
   return std::all_of(parts, parts + num_parts, [&](const Part& part) { return part.pack.complete(round); });
 }
 
-// Each task holds a reference to the plan, which might otherwise be destroyed before oneTBB starts the task.
-// If oneTBB accepts no tasks, the members do the work.
+// Each task holds a reference to the plan, because the plan might otherwise be destroyed before oneTBB starts
+// the task. If oneTBB accepts no tasks, the members do the work.
 void Plan::submit(std::size_t part) noexcept {
   for (int i = 0; i < group.stripes(); ++i) {
     retain();
@@ -237,7 +238,7 @@ Status PlannedWork::meet(const Member& member, PlanSide& side, const Ref<Plan>& 
   if (made) {
     for (int r = 0; r < group.size(); ++r)
       made->sides[static_cast<std::size_t>(r)] = Ref<PlanSide>::share(side_of(r));
-    // With several workers, the members' data are compared in each round, when they are here.
+    // With several workers, the members' data are compared in each round, when they have arrived here.
     if (member.communicator == nullptr && !put_together(member, *made).ok()) return group.failure();
   }
   return group.finish(member.me);
@@ -273,7 +274,7 @@ Status PlannedWork::begin_round() noexcept {
   std::fill(ready_.begin(), ready_.end(), 0);
   for (std::size_t k = 0; k < plan_->num_parts; ++k) not_ready_[k] = plan_->parts[k].end - first_of(k);
   begin();
-  // All members know the plan by the same address, which no other plan has.
+  // All members have the same address for the plan, and no other plan has it.
   const uint64_t number = mix(reinterpret_cast<uintptr_t>(plan_.get()), round_);
   record(caller_recorder_, plan_->signature, static_cast<uint32_t>(number >> 32), round_, bytes_);
   return kOk;
@@ -285,7 +286,7 @@ Status PlannedWork::start() {
   } else if (parts_to_come_ == 0) {
     return failed_precondition("`dist_work_start()`: this work has already started. Wait for it first.");
   }
-  // Parts that no dist_work_ready() has named in this round.
+  // Announces the remaining tensors: those of parts that dist_work_ready() has not completed in this round.
   for (std::size_t k = 0; k < plan_->num_parts; ++k) {
     if (not_ready_[k] != 0 || plan_->parts[k].end == first_of(k)) arrive(k);
   }
@@ -306,8 +307,8 @@ Status PlannedWork::ready(std::size_t tensor) {
   }
   if (!under_way()) DIST_TRY(begin_round());
   const std::size_t part = part_of(tensor);
-  // It may be ready because of an earlier dist_work_ready() or because of dist_work_start(), which covers all
-  // remaining ones.
+  // The tensor may be ready because of an earlier dist_work_ready(), or because of dist_work_start(), which
+  // covers all remaining tensors.
   if (ready_[tensor] != 0 || not_ready_[part] == 0) {
     return failed_precondition("`dist_work_ready()`: tensor %zu is already ready in this round", tensor);
   }
@@ -316,7 +317,7 @@ Status PlannedWork::ready(std::size_t tensor) {
   return kOk;
 }
 
-// All tensors of the part are ready on this member.
+// Called when all tensors of the part are ready on this member.
 void PlannedWork::arrive(std::size_t k) noexcept {
   Plan::Part& part = plan_->parts[k];
   not_ready_[k] = 0;

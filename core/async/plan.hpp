@@ -2,15 +2,15 @@
 // Planned collectives are validated, compared and copied once, and can then be started any number of times.
 //
 // Creating a plan is itself a collective. Afterwards a round costs each member one comparison (has a run
-// failed since?) and one atomic addition for each pack. There is no allocation, no lock and no signature. A
-// list of tensors is divided into packs of about the size that the caller asked for. A pack starts as soon as
-// all members have announced that its tensors are ready, so that one pack is exchanged while the next one is
-// being computed.
+// failed since?) and one atomic addition for each pack, without allocation, lock or signature. A list of
+// tensors is divided into packs of about the size that the caller asked for. A pack starts as soon as all
+// members have announced that its tensors are ready, so one pack can be exchanged while the next one is being
+// computed.
 //
 // Invariant: plans made before a failed run are unusable, because the members may have stopped at different
-// rounds. With several workers this holds wherever the run has failed: before its first round in a run, a
-// member waits until the other workers have reported how the previous run ended, and later rounds check
-// whether that is known.
+// rounds. With several workers this holds no matter on which worker the run has failed: before its first
+// round in a run, a member waits until the other workers have reported how the previous run ended, and later
+// rounds check that this is known.
 //
 // If the group has members on other workers, each pack has its own stream to them (crossings.hpp), so that
 // workers may start packs and plans in different orders.
@@ -91,8 +91,9 @@ struct Plan final : Counted {
   Plan(Memory& memory, std::size_t num_parts, Group& group, Arena* helpers);
   ~Plan() override;
 
-  // Called when all members of this worker have arrived at a round of a part, and, with other workers, again
-  // when everything that the members bring is here.
+  // begin() is called when all members of this worker have arrived at a round of a part. open() starts the
+  // work of the round. With other workers, open() is called later, when everything that the members bring has
+  // arrived.
   void begin(std::size_t part, uint32_t round, int rank) noexcept;
   void open(std::size_t part, uint32_t round, int rank, const Exchange& exchange) noexcept;
   void help(std::size_t part, int rank) noexcept;
@@ -114,7 +115,7 @@ struct Plan final : Counted {
 
 class PlannedWork final : public Work {
  public:
-  // A collective call of all members.
+  // Creates a plan. This is a collective call of all members.
   static Status create(Memory& memory, const Member& member, Call& call, WorkList& list,
                        const ChannelHome& home, int64_t bytes_per_pack, Ref<Work>* out);
 

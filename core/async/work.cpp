@@ -11,13 +11,13 @@ namespace dist {
 namespace {
 
 constexpr int64_t kForever = INT64_MAX;
-// The longest sleep, so that failures that wake nobody are noticed.
+// The longest sleep. It exists so that a thread notices failures that wake no thread.
 constexpr int64_t kLongestSleepNs = 100'000'000;
 // A thread can sleep on the word of one group only. If it waits for works of several groups, it checks them
-// this often.
+// at this interval.
 constexpr int64_t kLookNs = 1'000'000;
-// The members that may check that often for the messages of other workers. The members of a larger group check more
-// rarely, so that hundreds of them do not keep the CPUs from the replicas that are late.
+// How many members of a group may check for messages of other workers at that interval. The members of a
+// larger group check less often, so that hundreds of them do not keep late replicas from the CPUs.
 constexpr int kFrequentLookers = 4;
 
 // A sleep that ends when any of several works ends.
@@ -37,7 +37,7 @@ bool one_group(Work* const* works, std::size_t n) noexcept {
 }
 
 int64_t longest_sleep(Work* const* works, std::size_t n, int64_t left_ns, bool limited) noexcept {
-  // The transport may need progress() even if nothing has happened here.
+  // The transport may need progress() even if nothing has changed in this process.
   const bool crosses = std::any_of(works, works + n, [](const Work* w) { return w->crosses(); });
   Group& group = works[0]->group();
   const int64_t crossing = kLookNs * std::max(1, group.size() / kFrequentLookers);
@@ -46,8 +46,8 @@ int64_t longest_sleep(Work* const* works, std::size_t n, int64_t left_ns, bool l
   return std::min(slice < 0 ? kLongestSleepNs : slice, longest);
 }
 
-// For a thread that is already counted as a sleeper. It only looks and does no blocks, because a failure
-// waits until no thread counts as a sleeper.
+// For a thread that is already counted as a sleeper. It only checks and processes no blocks, because a
+// failure waits until no thread counts as a sleeper.
 bool worth_a_look(Work* const* works, std::size_t n) noexcept {
   return std::any_of(works, works + n, [](const Work* w) { return w->settled() || w->stuck(); });
 }
@@ -102,8 +102,8 @@ Status WorkList::drain(Status returned, const ErrorRecord& failure) noexcept {
   while (!works_.empty()) {
     Work& work = *works_.first();
     if (!returned.ok() && !work.ended() && work.waits()) {
-      // A member that fails does not wait: its peers get a report, and its tensors are released. The group
-      // does not know yet that the member leaves, so no signature differs, and the report is made here.
+      // A member that has failed does not wait: its peers get a report, and its tensors are released. The
+      // group does not know yet that the member leaves, so no signature differs, and the report is made here.
       ErrorRecord report = work.report(Trouble::kCancelled, 0);
       report.code = DIST_ABORTED;
       const MemberName name = work.group().name(work.rank());
@@ -228,7 +228,7 @@ Status Work::wait_any(Work* const* works, std::size_t n, int64_t timeout_ns,
       if (!works[i]->was_waited_for_) works[i]->waiting_since_ns_ = start;
       works[i]->was_waited_for_ = true;
     }
-    // A wait that ends by itself is no reason for a peer to wait forever.
+    // A wait with a timeout ends by itself, so it is no part of a deadlock.
     const AnyWork any(works, n);
     const BlockedHere blocked(timeout_ns < 0 ? group.wait_graph() : nullptr,
                               group.local_rank(works[0]->rank()), any);

@@ -35,7 +35,7 @@ class WorkList {
   WorkList& operator=(const WorkList&) = delete;
 
   bool empty() const noexcept { return works_.empty(); }
-  // Helps some of the works along, different ones in each call. Does not wait.
+  // Advances some of the works, different ones in each call. Does not wait.
   void advance() noexcept;
   void add(Work& work) noexcept;
   void remove(Work& work) noexcept;
@@ -70,7 +70,7 @@ class WorkWaitPlace final : public WaitPlace {
 
 class Work : public Counted, private ListLink<WorkList> {
  public:
-  // Helps the work along and returns whether it has ended, successfully or not. Does not wait.
+  // Advances the work and returns whether it has ended, successfully or not. Does not wait.
   bool ended() noexcept;
   // The result; if the work failed, fails with the report.
   Status result() noexcept;
@@ -83,18 +83,20 @@ class Work : public Counted, private ListLink<WorkList> {
   // Returns FAILED_PRECONDITION unless `here` (the works of the replica on this thread; NULL outside
   // replicas) is the list of this work's member. `call` is the function's name for messages.
   Status check_owner(const WorkList* here, const char* call) const noexcept;
-  // The same, except that any thread may hold a work that is not under way.
+  // Like check_owner(), but any thread may hold a work that is not under way.
   Status check_use(const WorkList* here, const char* call) const noexcept {
     return under_way() ? check_owner(here, call) : kOk;
   }
   // Releases the owner's reference after the work has ended, because peers may use its tensors until then;
-  // the result is in the run's status. In a forked child nobody continues the work, and this does nothing.
+  // the result is in the run's status. In a forked child no thread continues the work, and this does nothing.
   void close() noexcept;
-  // Waits until it has ended, and returns its result; DEADLINE_EXCEEDED if that takes longer than timeout_ns,
-  // while it continues. 0 does not wait, a negative value waits without limit. Meanwhile, the collective's own
-  // timeout limits how long peers may take to arrive. It counts from the first wait.
+  // Waits until the work has ended, and returns its result. If that takes longer than timeout_ns, returns
+  // DEADLINE_EXCEEDED, and the work continues. 0 does not wait; a negative value waits without limit.
+  // Meanwhile, the collective's own timeout limits how long peers may take to arrive, counted from the first
+  // wait.
   Status wait(int64_t timeout_ns) noexcept;
-  // The same without a limit on this call, and with another timeout for the peers, which counts from now; < 0: none.
+  // Like wait(), but without a limit on this call, and with another timeout for the peers, which counts from
+  // now; < 0: none.
   Status wait_for_peers(int64_t limit_ns) noexcept;
   // Waits until one of n works has ended; *out_index is that one. One that is not under way counts as ended.
   static Status wait_any(Work* const* works, std::size_t n, int64_t timeout_ns,
@@ -117,7 +119,7 @@ class Work : public Counted, private ListLink<WorkList> {
   // ---- For waiting threads ----
 
   virtual bool has_come(int rank) const noexcept = 0;
-  // Called before sleeping: ends the group's rounds if this work can never complete. `waited_ns` is how long
+  // Called before sleeping. Ends the group's rounds if this work can never complete. `waited_ns` is how long
   // the caller has waited.
   virtual void check(int64_t waited_ns) noexcept = 0;
   virtual ErrorRecord report(Trouble trouble, int64_t waited_ns) const noexcept = 0;
@@ -146,14 +148,14 @@ class Work : public Counted, private ListLink<WorkList> {
   }
   ~Work() override { group_.let_go(); }  // not called while it is under way
 
-  // Helps the work along; returns true if it is complete.
+  // Advances the work; returns true if it is complete.
   virtual bool advance() noexcept = 0;
-  // Called when the group is aborted. Afterwards nobody touches the member's tensors.
+  // Called when the group is aborted. Afterwards no thread touches the member's tensors.
   virtual void give_up() noexcept = 0;
   virtual bool complete() const noexcept = 0;
   void begin() noexcept;
-  // Called before the work begins. If it has been cancelled already, ends the group's rounds and returns
-  // their report.
+  // Called before the work begins. If the work has been cancelled already, ends the group's rounds and
+  // returns their report.
   Status check_cancel() noexcept;
   // Records the beginning. `number` is equal on all members, and different for each work of the group.
   void record(Recorder* recorder, const Signature& signature, uint32_t number, uint32_t sequence,
