@@ -42,7 +42,7 @@ void Attendance::hear(int worker, int32_t name, int64_t alone_ns) noexcept {
 
 Attendance::Latest Attendance::latest() const noexcept {
   int last = me_;
-  int64_t before_ns = 0;  // how long the second-last worker was waited for
+  int64_t before_ns = 0;  // how long this worker waited for the second-last one
   for (int w = 0; w < num_workers(); ++w) {
     const int64_t waited_ns = peers_[static_cast<std::size_t>(w)].waited_ns;
     const int64_t last_ns = peers_[static_cast<std::size_t>(last)].waited_ns;

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attendance: determines which worker comes last to a collective, and how long the others wait for it. The
+// Attendance: determines which worker arrives last at a collective, and how long the others wait for it. The
 // clocks of workers differ, so workers exchange durations only, and each worker decides for itself:
 //
-//     Every worker reports which of its members arrived last, and how long its other members, all of which had
-//     arrived, waited for that one.
-//     For each peer, a worker measures the time from its own last arrival until the peer's message arrives; 0
-//     if the message was there already. The worker with the longest such time is last; if all times are 0, it
-//     is this worker itself.
-//     The last member of the last worker is charged with the time in which only it was missing: since the
-//     second-last worker arrived or the second-last member of its own worker, whichever is later. If it is a
-//     member of this worker, it is charged with the wait of this worker's other members, since each worker
-//     accounts for its own waits.
+//     Every worker reports which of its members arrived last, and how long its other members, all of which
+//     had arrived, waited for that one.
+//
+//     For each peer, a worker measures the time from its own last arrival until the peer's message arrives;
+//     0 if the message was there already. The worker with the longest such time is last; if all times are 0,
+//     it is this worker itself.
+//
+//     The last member of the last worker is charged with the time in which only that member was missing:
+//     since the second-last worker arrived or the second-last member of its own worker, whichever is later.
+//     If it is a member of this worker, it is charged with the wait of this worker's other members, since
+//     each worker accounts for its own waits.
 //
 // If workers arrive within the latency of a message, each may consider the other one last.
 #pragma once
@@ -52,16 +54,16 @@ class Attendance {
 
   // ---- On one thread, when all of them have arrived ----
 
-  // Sets the recorder whose event shows for whom it waits; NULL: nothing is recorded or measured.
+  // Sets the recorder whose event shows which workers are missing; NULL: nothing is recorded or measured.
   void watch(Recorder* recorder) noexcept { recorder_ = recorder; }
   Last begin() noexcept;
-  // Calls here(worker) for workers whose message may have arrived. It is called kLooksAtOnce times before any
+  // Calls here(worker) for workers whose message may have arrived. Call look() kLooksAtOnce times before any
   // wait, the last time after a call of the transport's progress(), and later whenever something may have
   // arrived. now() is the time in ns, on the clock of arrive().
   template <class Here, class Now>
   void look(Here&& here, Now&& now) noexcept {
     const bool at_once = looks_ < kLooksAtOnce || recorder_ == nullptr;
-    // A reader who sees that a worker is missing may rely on its arrival being measured.
+    // Once an event shows that a worker is missing, the arrival of that worker is measured.
     const bool waits = looks_ >= kLooksAtOnce - 1;
     bool changed = looks_ == kLooksAtOnce - 1;
     for (int w = 0; w < num_workers(); ++w) {
@@ -73,7 +75,8 @@ class Attendance {
     if (looks_ < kLooksAtOnce) ++looks_;
     if (waits && changed && recorder_ != nullptr) record_missing();
   }
-  // Records a worker's report, including this one's: its last member, and how long all others waited for it.
+  // Records the report of a worker, which may be this one: its last member, and how long all others waited
+  // for that member.
   void hear(int worker, int32_t name, int64_t alone_ns) noexcept;
   Latest latest() const noexcept;
 

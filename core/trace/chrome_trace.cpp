@@ -47,7 +47,8 @@ class ChromeTrace : private TraceJson {
     if (worker.among_others()) name("thread_name", kNoReplica, "outside of replicas");
   }
 
-  // The process and the thread. The worker's own row comes after those of its replicas.
+  // The row of a replica: a thread in the process of its worker. The worker's own row comes after those of
+  // its replicas.
   int64_t row(GlobalReplica replica) const {
     return replica == kNoReplica ? snapshot_.replicas().global() : dist::number(replica);
   }
@@ -55,7 +56,7 @@ class ChromeTrace : private TraceJson {
     TraceJson::name(what, snapshot_.worker().me, row(replica), value);
   }
 
-  // The beginning of an event; `phase` is the format's letter.
+  // Writes the beginning of an event; `phase` is the format's letter.
   void begin(const char* phase, const char* category, const char* title, GlobalReplica replica,
              int64_t at_ns) {
     TraceJson::begin();
@@ -65,7 +66,7 @@ class ChromeTrace : private TraceJson {
     place(snapshot_.worker().me, row(replica));
     time("ts", at_ns);
   }
-  // A slice, which may be incomplete. Asynchronous ones overlap, so they have rows of their own.
+  // Writes a slice, which may be incomplete. Asynchronous slices overlap, so they have rows of their own.
   void begin_slice(const char* category, const char* title, const Event& event) {
     begin(event.asynchronous ? "b" : event.over ? "X" : "B", category, title, event.replica, event.begin_ns);
     if (event.asynchronous) {
@@ -85,7 +86,7 @@ class ChromeTrace : private TraceJson {
     end();
   }
 
-  // The replica's function, or a call that arrived at no round.
+  // Writes a run of the replica's function, or a call that was rejected before it arrived at a round.
   void write_alone(const Event& event) {
     const bool run = event.collective == DIST_COLLECTIVE_RETURN;
     const char* title = event.of_request ? "request" : run ? "run" : collective_name(event.collective);
@@ -100,7 +101,8 @@ class ChromeTrace : private TraceJson {
     if (event.of_request) write_queued(event);
   }
 
-  // Other requests ran there meanwhile, so it has a row of its own.
+  // Writes the time that a request was queued. The replica ran other requests meanwhile, so it has a row of
+  // its own.
   void write_queued(const Event& event) {
     const int64_t id = ++ids_;
     const auto end_of_queue = [&](const char* phase, int64_t at_ns) {
@@ -139,7 +141,7 @@ class ChromeTrace : private TraceJson {
     if (waited && !event.asynchronous) write_wait(event);
   }
 
-  // The members that a replica is waiting for: of its worker, or of other workers.
+  // Writes the members that a replica is waiting for, either of its own worker or of other workers.
   void write_absent(const Event& event, const Round& round) {
     if (round.complete()) {
       const OtherWorkers* const others = round.others();

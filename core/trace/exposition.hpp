@@ -19,7 +19,7 @@ class Exposition {
     out_.add("# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
   }
 
-  // Writes a sample: its name, its labels, its value.
+  // Begins a sample: its name, then its labels, then its value.
   void sample(const char* name) {
     out_.put(name);
     labels_ = 0;

@@ -15,7 +15,7 @@ uint64_t workers_word(Recorder::WorkersWord kind, int32_t a, int32_t b) noexcept
 }  // namespace
 
 void Recorder::end_run(dist_status status, uint64_t end) noexcept {
-  // The thread ended inside a merge function.
+  // The collective is still open if the thread ended inside a merge function.
   if (inside_) close(status);
   began_ = run_began_.load(std::memory_order_relaxed);
   run_began_.store(0, std::memory_order_relaxed);
@@ -30,7 +30,7 @@ void Recorder::end_run(dist_status status, uint64_t end) noexcept {
   if (status != DIST_OK) of(run_errors_, status).add(1);
 }
 
-// For the event that has just been written.
+// Adds the request to the event that has just been written.
 [[gnu::noinline, gnu::cold]] void Recorder::name_request() noexcept {
   Slot& slot = slot_of(next_ - 1);
   put(slot[kBytes], request_.load(std::memory_order_relaxed));
@@ -46,7 +46,7 @@ uint64_t Recorder::issue(const Arrival& arrival) noexcept {
 
 void Recorder::complete(uint64_t issued, dist_status status) noexcept {
   if (status != DIST_OK) of(errors_, status).add(1);
-  // After many further events, its slot belongs to another one.
+  // After many further events, the slot belongs to a later event.
   if (next_ - issued <= length()) {
     const uint64_t end = now();
     finish(issued, end, end, status);
@@ -55,7 +55,8 @@ void Recorder::complete(uint64_t issued, dist_status status) noexcept {
 
 void Recorder::meet_workers() noexcept {
   Slot& slot = slot_of(next_ - 1);
-  // Each word separately: a reader that reads one of them before it changes reads what was true a moment ago.
+  // The words are written separately: a reader that reads one of them before it changes gets what was true a
+  // moment ago.
   put(slot[kLate], 0);
   put(slot[kWorkers], workers_word(WorkersWord::kNothing, 0, 0));
   put(slot[kWhat], slot[kWhat] | kOfWorkers);
@@ -68,7 +69,7 @@ void Recorder::wait_for_workers(int lowest, int missing) noexcept {
 void Recorder::last_of_workers(int worker, int32_t name, int64_t late_ns) noexcept {
   Slot& slot = slot_of(next_ - 1);
   put(slot[kLate], static_cast<uint64_t>(late_ns));
-  // Written after the value to which it refers.
+  // Written after kLate, to which it refers.
   put(slot[kWorkers], workers_word(WorkersWord::kLast, worker, name));
 }
 
@@ -104,7 +105,8 @@ FlightRecorder::FlightRecorder(Memory& memory, ReplicaCount replicas, WorkerNumb
   const std::size_t n = num_recorders();
   const auto events = static_cast<std::size_t>(length_);
   recorders_ = static_cast<Recorder*>(memory_.allocate(n * sizeof(Recorder), alignof(Recorder)));
-  // Not touched here, so that each replica's pages are allocated near it, and only as far as they are used.
+  // The slots are not touched here, so that each replica's pages are allocated near it, and only as far as
+  // they are used.
   void* slots = memory_.try_allocate(slot_bytes(), alignof(Recorder));
   if (slots == nullptr) {
     memory_.deallocate(recorders_, n * sizeof(Recorder), alignof(Recorder));

@@ -2,8 +2,8 @@
 // Recorder: the latest events of one replica, and totals over all of its events.
 //
 // An event is a collective, or a run of the replica's function. It is written when the replica arrives and
-// completed when the replica continues, so a trace that is taken while everybody waits shows which replica
-// waits where. The ring reuses its slots in turn.
+// completed when the replica continues, so a trace that is taken while all replicas wait shows where each of
+// them waits. The ring reuses its slots in turn.
 //
 // Invariant: one thread writes at a time; any thread may read at any time without a lock, and a reader never
 // disturbs the writer. Each slot is a sequence lock. Its version is odd while the slot is being written, and
@@ -110,9 +110,9 @@ class alignas(128) Recorder {
   }
   void end_run(dist_status status) noexcept { end_run(status, now()); }
   void end_run(dist_status status, uint64_t stamp) noexcept;
-  // The same for a run that succeeded and made no collectives, such as a request's.
+  // Like end_run(), for a run that succeeded and made no collectives, such as a request's.
   void end_plain_run(uint64_t stamp) noexcept;
-  // Encloses the run of a request, if it has one. `accepted` is a stamp.
+  // Call begin_request() before the run of a request, and end_request() after it. `accepted` is a stamp.
   void begin_request(int64_t id, uint64_t accepted) noexcept {
     request_.store(static_cast<uint64_t>(id), std::memory_order_relaxed);
     accepted_.store(accepted, std::memory_order_relaxed);
@@ -129,13 +129,13 @@ class alignas(128) Recorder {
     opened_ = false;
   }
   void open(const Arrival& arrival) noexcept;
-  // If this is not called, all members had arrived when the collective ended.
+  // If arrived() is not called, the event shows that all members had arrived when the collective ended.
   void arrived() noexcept { arrived(now()); }
   void arrived(uint64_t stamp) noexcept { arrived_ = stamp; }
   void close(dist_status status) noexcept;
 
-  // After open(), if other workers take part. One member of each worker knows more about them: how many have
-  // not arrived, and the lowest of these; later, which one was last, and by how much.
+  // Call these after open(), if other workers take part. One member of each worker knows more about the other
+  // workers: how many have not arrived, and the lowest of these; later, which one was last, and by how much.
   void meet_workers() noexcept;
   void wait_for_workers(int lowest, int missing) noexcept;
   void last_of_workers(int worker, int32_t name, int64_t late_ns) noexcept;
@@ -158,7 +158,8 @@ class alignas(128) Recorder {
   const Sum& run_errors(int status) const noexcept { return run_errors_[status]; }  // of the function
   // When the running function began; 0: none is running.
   uint64_t run_began() const noexcept { return run_began_.load(std::memory_order_relaxed); }
-  // The request of that function, and when it was accepted; 0: none.
+  // The request that the running function handles, and when it was accepted. If accepted() is 0, there is
+  // none.
   int64_t request() const noexcept { return static_cast<int64_t>(request_.load(std::memory_order_relaxed)); }
   uint64_t accepted() const noexcept { return accepted_.load(std::memory_order_relaxed); }
 
@@ -180,7 +181,7 @@ class alignas(128) Recorder {
 
   Slot* const slots_;
   const bool counter_;
-  bool inside_ = false;  // a blocking collective
+  bool inside_ = false;  // inside a blocking collective
   bool opened_ = false;
   int32_t arrival_ = 0;
   uint32_t run_ = 0;
@@ -220,7 +221,8 @@ class FlightRecorder {
 
   ReplicaCount replicas() const noexcept { return replicas_; }
   WorkerNumber worker() const noexcept { return worker_; }
-  // Records what the worker does with others outside its replicas' functions; NULL if there are no others.
+  // The recorder of what the worker does with others outside its replicas' functions; NULL if there are no
+  // other workers.
   Recorder* outside() noexcept { return worker_.among_others() ? &recorders_[replicas_.local()] : nullptr; }
   const Recorder* outside() const noexcept {
     return worker_.among_others() ? &recorders_[replicas_.local()] : nullptr;
@@ -229,7 +231,7 @@ class FlightRecorder {
   const Recorder& operator[](LocalReplica replica) const noexcept { return recorders_[index(replica)]; }
   bool uses_counter() const noexcept { return counter_; }
   int32_t length() const noexcept { return length_; }
-  // Address space; a ring occupies memory only as far as it has been written.
+  // The size of the address space; a ring occupies memory only as far as it has been written.
   std::size_t bytes() const noexcept { return num_recorders() * sizeof(Recorder) + slot_bytes(); }
   // Converts a total of ticks to nanoseconds, always with the scale of the first call, so that totals never
   // decrease.
@@ -313,7 +315,7 @@ inline void Recorder::end_plain_run(uint64_t end) noexcept {
   const uint64_t accepted = accepted_.load(std::memory_order_relaxed);
   const uint64_t index = next_++;
   Slot& slot = slot_of(index);
-  // The begin and the end of the event at once.
+  // Begins and ends the event in one step.
   std::atomic_ref<uint64_t>(slot[kVersion]).store(4 * index + 3, std::memory_order_relaxed);
   put(slot[kBegin], began);
   put(slot[kArrived], began);
@@ -352,7 +354,7 @@ inline void Recorder::finish(uint64_t index, uint64_t arrived, uint64_t end, dis
 inline void Recorder::close(dist_status status) noexcept {
   const uint64_t end = now();
   const uint64_t arrived = arrived_ != 0 ? arrived_ : end;
-  // The arguments were rejected, or the group had failed already: the replica arrived at no round.
+  // The arguments were rejected, or the group had already failed, so the replica arrived at no round.
   if (!opened_) [[unlikely]] {
     if (began_ == 0) began_ = end;
     Arrival refused;

@@ -46,7 +46,7 @@ Event decode(const Recorder::Slot& slot, GlobalReplica replica, const FlightReco
   }
   event.over = slot[Recorder::kEnd] != 0;
   event.begin_ns = scale.time_ns(slot[Recorder::kBegin]);
-  // An event that began while the others were read has an age of 0.
+  // An event may have begun after the clock was read. Its age is then 0.
   const int64_t now_ns = std::max(event.begin_ns, scale.now_ns());
   event.arrived_ns = event.over ? scale.time_ns(slot[Recorder::kArrived]) : now_ns;
   event.end_ns = event.over ? scale.time_ns(slot[Recorder::kEnd]) : now_ns;
@@ -91,7 +91,8 @@ Snapshot::Snapshot(const FlightRecorder& recorder, Memory& memory)
   for (int r = 0; r < replicas_.local(); ++r) count(recorder[LocalReplica{r}]);
   if (recorder.outside() != nullptr) count(*recorder.outside());
   events_.reserve(most);
-  // One scale for all, so that the stamps of different replicas are comparable to the nanosecond.
+  // All stamps are converted with one scale, so that those of different replicas are comparable to the
+  // nanosecond.
   const FlightRecorder::Scale scale(recorder);
   now_ns_ = scale.now_ns();
   for (int r = 0; r < replicas_.local(); ++r) {
@@ -111,7 +112,7 @@ void Snapshot::read(const Recorder& recorder, GlobalReplica replica, const Fligh
     Recorder::Slot slot;
     if (recorder.read(index, slot)) events_.push_back(decode(slot, replica, scale));
   }
-  // If the function has ended meanwhile, its event may be complete already.
+  // If the function has ended meanwhile, its event may already be among those that were read.
   if (run_began == 0 || recorder.run_began() != run_began) return;
   Event running{};
   running.replica = replica;

@@ -64,14 +64,15 @@ struct Round {
   bool went_well() const noexcept;
   const Event& first() const noexcept { return *events.front(); }
   const Event& last() const noexcept { return *events.back(); }
-  // How long all the others waited for the last one.
+  // How long all other members waited for the last one.
   int64_t late_ns() const noexcept {
     return events.size() < 2 ? 0 : last().begin_ns - events[events.size() - 2]->begin_ns;
   }
   bool of_workers() const noexcept { return first().of_workers; }
   // The information about other workers; NULL if there is none.
   const OtherWorkers* others() const noexcept;
-  // The last member of all workers, as far as worker `me` knows; empty if it is not known, or not yet.
+  // The last member of all workers, as far as worker `me` knows; empty if worker `me` does not know it, or
+  // not yet.
   std::optional<Latest> latest(int32_t me) const noexcept;
 };
 

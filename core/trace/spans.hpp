@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spans: what a server or a coordinator has done, and when, for traces. Unlike the flight recorder, which
-// replicas write without a lock, a span log can be written by any thread. It is meant for operations that
+// Spans: what a server or a coordinator has done, and when, for traces. Replicas write to the flight recorder
+// without a lock; a span log has a lock, so that any thread can write to it. It is meant for operations that
 // take at least some microseconds.
 #pragma once
 
@@ -42,9 +42,9 @@ class SpanLog {
   static constexpr std::size_t kMost = 16'384;
 
   explicit SpanLog(Memory& memory) : spans_(&memory) {}
-  // If the log is full, the oldest span is dropped; if no memory is left, this one.
+  // If the log is full, drops the oldest span. If no memory is left, drops this one.
   void add(const Span& span) noexcept;
-  // Adds the span with the current time as its end and this status, which is returned.
+  // Adds the span with the current time as its end and with this status. Returns the status.
   Status end(Span* span, const Status& status) noexcept;
   std::pmr::vector<Span> copy(Memory& memory) const;
 
@@ -54,8 +54,8 @@ class SpanLog {
   std::size_t oldest_ = 0;
 };
 
-// The spans of one process, and the names of the process and its rows in a trace. Its number differs from
-// those of dist_strategy_write_trace(), which are worker numbers.
+// The spans of one process, and the names of the process and of its rows in a trace. The number of such a
+// process differs from those in dist_strategy_write_trace(), which are worker numbers.
 struct SpanTrace {
   static constexpr int64_t kCoordinator = 1'000'000;
   static constexpr int64_t kFirstPs = 2'000'000;

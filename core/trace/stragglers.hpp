@@ -25,8 +25,9 @@ struct Straggler {
   int64_t mean_late_ns() const noexcept { return late_ns / times_last; }
 };
 
-// Counts successful rounds; rounds with other workers as far as this one knows (attendance.hpp). Sorted by
-// the number of times that the replica was last, in descending order. Throws std::bad_alloc.
+// Counts successful rounds; if other workers take part, as far as this worker knows about them
+// (attendance.hpp). Sorted by the number of times that the replica was last, in descending order. Throws
+// std::bad_alloc.
 std::pmr::vector<Straggler> stragglers(const Snapshot& snapshot, Memory& memory);
 
 }  // namespace dist
