@@ -27,7 +27,7 @@ struct Complex {
   float im;
 };
 
-// Computed in f64, in which products of f32 are exact and their sums do not overflow.
+// Computes in f64, in which products of f32 are exact and their sums do not overflow.
 Complex quotient(Complex a, Complex b) noexcept {
   const double re = b.re;
   const double im = b.im;
@@ -101,7 +101,7 @@ void share_integers(dist_dtype dtype, const std::byte* whole, int part, int part
   with_integer(dtype, [&](auto zero) {
     using T = decltype(zero);
     for (std::size_t i = 0; i < count; ++i) {
-      // Computed in a wide type, since the number of parts may be out of T's range.
+      // The computation uses a wide type, since the number of parts may be outside of T's range.
       using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
       const Wide value{load<T>(whole, i)};
       const auto n = static_cast<Wide>(parts);

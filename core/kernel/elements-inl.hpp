@@ -25,7 +25,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Divides for a MEAN; other operators leave the value as it is.
+// Divides by the divisor for a MEAN. Other operators leave the value as it is.
 template <class D, class Op, bool kDivides = Op::kDivides>
 struct Division {
   explicit Division(const ReduceArguments&) {}

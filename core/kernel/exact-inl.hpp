@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exact sums in f64 lanes, compiled once for each SIMD target. For each vector of elements:
 //
-//   1. The first pass adds the contributions in f64 and records their largest and smallest nonzero exponents. If
-//      at most 53 bits lie between the first bit of the largest possible sum and the last bit of the smallest
-//      term, no addition has rounded and the sum is exact. This is nearly always the case for f32 and narrower
-//      dtypes.
-//   2. Otherwise a second pass splits each term over levels. A level is a window of bits, and the window of the
-//      next level lies directly below it. The sum of a level starts at 1.5 * 2^c. A term that is added to it
-//      loses the bits below 2^(c - 52); the next level receives them. The windows are placed by the exponents
-//      so that no other rounding occurs and every level is exact.
-//   3. The levels are added from the lowest to the highest by error-free additions, which yield the rounded sum
-//      and the rounding error. Some lanes cannot be finished in this way: f64 infinities and NaNs, a range that
-//      is too wide, and a tie where the sum would be rounded twice. They are marked and summed by
+//   1. The first pass adds the contributions in f64 and records their largest and smallest nonzero exponents.
+//      If at most 53 bits lie between the first bit of the largest possible sum and the last bit of the
+//      smallest term, no addition has rounded and the sum is exact. This is nearly always the case for f32
+//      and narrower dtypes.
+//   2. Otherwise a second pass splits each term over levels. A level is a window of bits, and the window of
+//      the next level lies directly below it. The sum of a level starts at 1.5 * 2^c. A term that is added to
+//      it loses the bits below 2^(c - 52); the next level receives them. The windows are placed by the
+//      exponents so that no other rounding occurs and every level is exact.
+//   3. The levels are added from the lowest to the highest by error-free additions, which yield the rounded
+//      sum and the rounding error. Some lanes cannot be finished in this way: f64 infinities and NaNs, a
+//      range that is too wide, and a tie where the sum would be rounded twice. They are marked and summed by
 //      exact_scalar.cpp.
 #include <bit>
 #include <cstddef>
@@ -65,16 +65,17 @@ class Room {
   int carries_;
 };
 
-// The exponents of a lane's terms: `top` is the exponent field of the largest, `spread` the number of bits
-// from its first bit to the smallest term's last bit. A lane of zeros has spread 0.
+// The exponents of a lane's terms: `top` is the exponent field of the largest term, and `spread` is the
+// number of bits from the first bit of the largest term to the last bit of the smallest one. A lane of zeros
+// has spread 0.
 struct Exponents {
   hn::Vec<WideBits> top;
   hn::Vec<WideBits> spread;
 };
 
-// Notes the largest and the smallest magnitude, as bits. Lanes are signed, as every target can compare these.
-// least_ is the maximum of the lowest integer minus each magnitude. These differences wrap, so that a zero
-// gives the lowest value, and the maximum belongs to the smallest other magnitude.
+// Records the largest and the smallest magnitude, as bits. Lanes are signed, because every target can compare
+// signed ones. least_ is the maximum of the lowest integer minus each magnitude. These differences wrap, so
+// that a zero gives the lowest value, and the maximum belongs to the smallest other magnitude.
 template <class Format>
 class Scanner {
  public:
@@ -156,8 +157,9 @@ class ExactLoop {
   HWY_INLINE ExactLoop(const ExactArguments& args, ExactElement element)
       : args_(args), element_(element), room_(args.num_src) {}
 
-  // Does n elements, at most kStep. `wide` is true if the terms of the last step had too wide a spread for a
-  // plain sum. Then the same is expected of this step, and nothing is added before its exponents are known.
+  // Processes n elements, at most kStep. `wide` is true if the terms of the last step had too wide a spread
+  // for a plain sum. The same is then expected of this step, so nothing is added before its exponents are
+  // known.
   HWY_INLINE void step(std::size_t at, std::size_t n, bool stream, bool& wide) const {
     WideVec parts[kParts];
     hn::Vec<In> result[Format::kVectors];
@@ -205,7 +207,7 @@ class ExactLoop {
       return value;
   }
 
-  // False if lanes are marked.
+  // Sums n elements. Returns false if lanes are marked.
   HWY_INLINE bool sum(std::size_t at, std::size_t n, bool& wide, WideVec* parts) const {
     Scanner<Format> scanners[kScans];
     const bool added = !wide;
@@ -224,7 +226,7 @@ class ExactLoop {
     return true;
   }
 
-  // Goes once through all terms, and notes their exponents, or adds them up, or both.
+  // Goes once through all terms, and records their exponents, or adds them up, or both.
   template <bool kNote, bool kAdd>
   HWY_INLINE void pass(std::size_t at, std::size_t n, Scanner<Format>* scanners, WideVec* sums) const {
     Lanes end;
@@ -303,7 +305,7 @@ class ExactLoop {
     return hn::BitCast(Wide(), hn::Or(hn::ShiftLeft<52>(field), half));
   }
 
-  // Not inlined, since it is seldom needed.
+  // Not inlined, since it is rarely needed.
   template <int kLevels>
   HWY_NOINLINE bool deeper(std::size_t at, std::size_t n, const Exponents* exponents, WideVec* parts) const {
     const bool first = deep<kLevels, 0, 2>(at, n, exponents, parts);
@@ -356,15 +358,15 @@ class ExactLoop {
     return hn::AllFalse(Wide(), marked);
   }
 
-  // The lanes that are not settled: their terms are not finite, or did not fit, or rounding twice may have
-  // gone wrong. The last is possible if a number next to `lost` would have changed the sum. It is impossible
-  // with two levels, which are added and rounded in one step.
+  // The lanes that are not settled. Their terms are not finite or did not fit, or rounding twice may have
+  // produced a wrong result. The latter is possible if a number next to `lost` would have changed the sum. It
+  // is impossible with two levels, which are added and rounded in one step.
   template <int kLevels>
   HWY_INLINE hn::Mask<Wide> unsettled(const Exponents& exponents, WideVec sum, WideVec lost) const {
     const Wide d;
     auto marked = hn::IsNaN(sum);
     if constexpr (kScansWide) {
-      // Lanes for which even the highest level has no room.
+      // Marks lanes for which even the highest level has no room.
       marked = hn::Or(marked, hn::RebindMask(d, hn::Gt(exponents.top, set(2044 - room_.carries()))));
     }
     if constexpr (kLevels == kMostLevels) {
@@ -389,7 +391,7 @@ class ExactLoop {
     return hn::IfThenElse(hn::IsNaN(sum), nan, sum);
   }
 
-  // Stores a step that is not whole, or that has marked lanes, which are summed here.
+  // Stores a step that is not whole or has marked lanes. The marked lanes are summed here.
   HWY_NOINLINE void store_lanes(const hn::Vec<In>* result, std::size_t at, std::size_t n) const {
     using Bits = hwy::MakeUnsigned<T>;
     Lanes lanes;

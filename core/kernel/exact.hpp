@@ -8,17 +8,17 @@
 // Invariant: the result depends only on the multiset of contributions. Every order of the sources, every SIMD
 // target and the plain C++ target "SCALAR" produce the same bits.
 //
-//   SUM (divisor 1)  The exact sum rounded to the dtype: to nearest, ties to even. Subnormals are kept, and the
-//                    result overflows to infinity.
+//   SUM (divisor 1)  The exact sum rounded to the dtype: to nearest, ties to even. Subnormals are kept, and
+//                    the result overflows to infinity.
 //   MEAN             Rounded more than once, always in the same way. For f16, bf16 and f32 the exact sum is
 //                    rounded to odd in f64 and divided in f64, and the quotient is rounded to the dtype. For
 //                    f64 the exact sum is rounded to nearest and then divided.
 //   Weights          A contribution is weights[p] * src[p][i], rounded to f64 on its own. The sum of these
 //                    products is exact.
 //   Zero             +0, or -0 if every contribution is -0.
-//   NaN              Results from a NaN, from infinities of both signs, and from 0 / 0. Its bits do not depend
-//                    on the payloads of the sources:
-//                    0x7E00 (f16), 0x7FC0 (bf16), 0x7FC00000 (f32), 0x7FF8000000000000 (f64).
+//   NaN              Results from a NaN, from infinities of both signs, and from 0 / 0. Its bits do not
+//                    depend on the payloads of the sources: 0x7E00 (f16), 0x7FC0 (bf16), 0x7FC00000 (f32),
+//                    0x7FF8000000000000 (f64).
 #pragma once
 
 #include <cstddef>

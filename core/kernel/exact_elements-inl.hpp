@@ -3,13 +3,14 @@
 // has
 //
 //     In            tag of the lanes in memory
-//     kVectors      number of such vectors that are summed together, as four vectors of f64; enough to fill the
-//                   CPU's pipelines and few enough for its registers
+//     kVectors      number of such vectors that are summed together, as four vectors of f64; enough to fill
+//                   the CPU's pipelines and few enough for its registers
 //     part<i>       one of the four vectors of f64
 //     Scan          integer tag of the lanes whose exponents are recorded, in kScans vectors; scan<k> covers
 //                   4 / kScans parts, starting with part k * 4 / kScans
 //     kBits         bits of a mantissa, as scanned
-//     kFraction     bit position of the exponent's field; kLeastField is the field of the smallest normal number
+//     kFraction     bit position of the exponent's field; kLeastField is the field of the smallest normal
+//                   number
 //     kToOdd        whether the sum is rounded once more
 //     kMark         results whose bits are at least this value are NaNs with the sign bit set
 //     narrow        the quotients, rounded to the dtype, as kVectors vectors in memory order

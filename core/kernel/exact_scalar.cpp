@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kNan = 0x7FF8000000000000;
 constexpr uint64_t kSign = uint64_t{1} << 63;
 
-// ---- Elements: how one is read, and how a double is written, rounded once. -----------------------
+// ---- Elements: how an element is read, and how a double is written, rounded once. ----------------
 
 struct Double {
   using Stored = uint64_t;

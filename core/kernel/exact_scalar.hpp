@@ -9,7 +9,7 @@
 
 namespace dist {
 
-// NULL for all dtypes except f16, bf16, f32 and f64.
+// Returns NULL for all dtypes except f16, bf16, f32 and f64.
 ExactKernel scalar_exact_kernel(dist_dtype dtype) noexcept;
 
 // Returns the bits of element i of the result, in the lowest bits of the 64.

@@ -112,7 +112,7 @@ class Loop {
   explicit HWY_INLINE Loop(const ReduceArguments& args)
       : element_(args), src_(args.src, args.num_src), dst_(args.dst, args.num_dst) {}
 
-  // Does kVectors whole vectors. These are so few that the sums stay in sixteen registers.
+  // Processes kVectors whole vectors. These are so few that the sums stay in sixteen registers.
   template <std::size_t kVectors, bool kStream>
   HWY_INLINE void vectors(std::size_t at) const {
     Value sum[kVectors];
@@ -132,7 +132,8 @@ class Loop {
     }
   }
 
-  // Requests the cache lines of some lanes: those of all destinations for writing and, with kReads, those of all sources.
+  // Requests the cache lines of some lanes: those of all destinations for writing and, with kReads, those of
+  // all sources.
   template <bool kReads>
   HWY_INLINE void fetch(std::size_t at, std::size_t end) const {
     for (std::size_t i = at; i < end; i += kLineBytes / sizeof(hn::TFromD<Out>)) {
@@ -141,7 +142,7 @@ class Loop {
     }
   }
 
-  // Does n lanes, fewer than a vector has.
+  // Processes n lanes, fewer than a vector has.
   HWY_INLINE void part(std::size_t at, std::size_t n) const {
     Value sum[1];
     fold<1>(Part{src_, at, n}, sum);
@@ -252,7 +253,7 @@ inline constexpr std::size_t kBlock = sizeof(typename Element::Value) > sizeof(h
 template <class Element>
 inline constexpr bool kConverts = !hwy::IsSame<typename Element::Value, hn::Vec<typename Element::Out>>();
 
-// Does whole blocks from lane `at` on; returns the lane after them.
+// Processes whole blocks from lane `at` on. Returns the lane after them.
 template <class Element, std::size_t kSrc, std::size_t kDst, bool kStream,
           std::size_t kVectors = kBlock<Element>>
 std::size_t run_blocks(const ReduceArguments& args, std::size_t at, std::size_t end) {
@@ -263,7 +264,7 @@ std::size_t run_blocks(const ReduceArguments& args, std::size_t at, std::size_t 
   return at;
 }
 
-// Does any number of lanes: those before and after whole blocks, and all lanes of a small message. It is
+// Processes any number of lanes: those before and after whole blocks, and all lanes of a small message. It is
 // compiled once for each Element.
 template <class Element>
 HWY_NOINLINE void run_lanes(const ReduceArguments& args, std::size_t at, std::size_t end) {
@@ -286,8 +287,8 @@ std::ptrdiff_t lanes_before_line(const ReduceArguments& args, std::size_t lanes)
   return static_cast<std::ptrdiff_t>(bytes / sizeof(T));
 }
 
-// Without kInBlocks, goes vector by vector. Streaming stores are bound by memory, so the loop for any number of sources and
-// destinations is as fast as the others.
+// Without kInBlocks, processes vector by vector. Streaming stores are limited by the memory's bandwidth, so
+// for them the loop for any number of sources and destinations is as fast as the others.
 template <class Element, std::size_t kSrc, std::size_t kDst, bool kInBlocks = true>
 void run(const ReduceArguments& args) {
   const std::size_t lanes = args.count * Element::kLanes;
@@ -310,16 +311,17 @@ void reduce(const ReduceArguments& args) noexcept {
   run<Element, 0, 0>(args);
 }
 
-// For products and other reductions that are rarely used. Block loops for all of them would add half to the compile time of
-// the kernels. Without them, tensors of a few KiB take up to 2.7 times as long, and those from 64 KiB on the same time.
+// For products and other reductions that are rarely used. Block loops for all of them would add half to the
+// compile time of the kernels. Without these, tensors of a few KiB take up to 2.7 times as long; those of 64
+// KiB and more take the same time.
 template <class Element>
 void reduce_rare(const ReduceArguments& args) noexcept {
   run<Element, 0, 0, false>(args);
 }
 
-// For a member's part of a small all_reduce in place, most of whose cache lines come from other cores: completing
-// each line before the next one makes the core request lines earlier. (4 KiB on two cores of a Zen 5, before there
-// was run_fetching(): 0.32 us instead of 0.38 us out of place; larger parts take longer this way.)
+// For a member's part of a small all_reduce in place, most of whose cache lines come from other cores:
+// completing each line before the next one makes the core request lines earlier. (4 KiB on two cores of a Zen
+// 5, out of place and without run_fetching(): 0.32 us instead of 0.38 us. Larger parts take longer this way.)
 template <class Element, std::size_t kSrc>
 void run_between_cores(const ReduceArguments& args) {
   const std::size_t lanes = args.count * Element::kLanes;
@@ -328,9 +330,10 @@ void run_between_cores(const ReduceArguments& args) {
 }
 constexpr std::size_t kMostBetweenCores = 4096;  // bytes of a destination
 
-// For a member's part of an all_reduce with outputs in other cores' caches: a core requests the line of a store only when
-// few stores before it are waiting, and the line of a load only when few instructions before it are. So this loop requests
-// lines before it needs them, a few at a time. (64 KiB out of place on two CPUs of a Xeon: 5.2 us instead of 8.2 us.)
+// For a member's part of an all_reduce with outputs in other cores' caches. A core requests the line of a
+// store only if few stores before it are waiting, and the line of a load only if few instructions before it
+// are waiting. So this loop requests lines before it needs them, a few at a time. (64 KiB out of place on two
+// CPUs of a Xeon: 5.2 us instead of 8.2 us.)
 template <class Element, std::size_t kSrc, std::size_t kDst, bool kReads>
 void run_fetching(const ReduceArguments& args) {
   const Loop<Element, kSrc, kDst> loop(args);
@@ -350,12 +353,13 @@ void run_fetching(const ReduceArguments& args) {
   if (at < lanes) loop.part(at, lanes - at);
 }
 
-// The same, with separate loops for usual numbers of sources. It is for the dtypes and operators of training.
+// Like reduce(), with separate loops for usual numbers of sources. For the dtypes and operators of training.
 template <class Element, std::size_t kSrc>
 void run_sources(const ReduceArguments& args) {
   const std::size_t bytes = args.count * Element::kLanes * sizeof(hn::TFromD<typename Element::Out>);
   if (args.num_dst == 1) {
-    // A smaller output is usually read by its own thread. A peer may have read a larger one since.
+    // A smaller output was probably read last by its own thread. A larger one may have been read by a peer
+    // since.
     constexpr std::size_t kMostOwn = 1024;
     if (args.stream || bytes <= kMostOwn) return run<Element, kSrc, 1>(args);
     return run_fetching<Element, kSrc, 1, false>(args);

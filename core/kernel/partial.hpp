@@ -66,7 +66,7 @@ void finish_partial(dist_dtype dtype, dist_reduce_op op, const FinishArguments& 
 // the sum of earlier weights, or 0.
 double fold_weights(dist_dtype dtype, double total, const double* weights, std::size_t n) noexcept;
 
-// The same by the tree. Join subtotals with fold_weights(dtype, left, &right, 1).
+// Like fold_weights(), but by the tree. Join subtotals with fold_weights(dtype, left, &right, 1).
 double tree_weights(dist_dtype dtype, const double* weights, std::size_t n) noexcept;
 
 // The accumulator of one element of an exact sum (exact.hpp). Partials may be added in any order.

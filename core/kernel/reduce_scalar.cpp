@@ -12,8 +12,7 @@
 namespace dist {
 namespace {
 
-// ---- Elements: how one is read, folded as and written. Buffers need no alignment: bytes are copied.
-// --------
+// ---- Elements: how an element is read, folded and written. Buffers need no alignment: bytes are copied. ---
 
 template <class T>
 struct Number {

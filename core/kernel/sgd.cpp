@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fused update, compiled once for each SIMD target, and plain loops for the remaining operations.
+// Compiles the fused update once for each SIMD target. The remaining operations are plain loops.
 #include "core/kernel/sgd.hpp"
 #include "core/kernel/highway_names.hpp"
 
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-// As in reduce.cpp.
+// The same targets as in targets.hpp.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernel/sgd.cpp"
@@ -62,7 +62,7 @@ class Step {
     return at;
   }
 
-  // Does n lanes, fewer than a vector has.
+  // Processes n lanes, fewer than a vector has.
   HWY_INLINE void part(std::size_t at, std::size_t n) const {
     HWY_ALIGN T gradient[kLanes] = {}, parameter[kLanes] = {}, velocity[kLanes] = {};
     const std::size_t offset = at * sizeof(T), bytes = n * sizeof(T);
@@ -157,8 +157,8 @@ void target_sgd(dist_dtype dtype, const SgdArguments& args) {
   dtype == DIST_F32 ? sgd_of<float>(args) : sgd_of<double>(args);
 }
 
-// Whatever the size of a vector, kSums sums are added side by side. These are enough to hide the latency of
-// an addition behind others.
+// kSums sums are added side by side, whatever the size of a vector. This is enough to hide the latency of an
+// addition behind other additions.
 constexpr std::size_t kSums = 32;
 
 // At -O2 GCC must be told to keep an array of vectors in registers.

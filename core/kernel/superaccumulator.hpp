@@ -31,7 +31,7 @@ class Superaccumulator {
     digit[2] += sign * static_cast<int64_t>(high);
   }
 
-  // After settle(), up to 2^30 sums may be added that are settled as well.
+  // After settle(), up to 2^30 further sums may be added, each of which is settled as well.
   void add(const Superaccumulator& other) noexcept {
     for (int i = 0; i < kDigits; ++i) digits_[i] += other.digits_[i];
   }

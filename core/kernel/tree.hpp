@@ -54,7 +54,7 @@ void walk_tree(std::size_t n, Begin&& begin, Add&& add, Join&& join) {
   std::size_t used = 0;
   for (std::size_t p = 0; p < n; ++p) {
     if (p % 2 == 0) {
-      // The last one of an odd number needs no slot of its own.
+      // The last contribution of an odd number needs no slot of its own.
       if (p + 1 == n && used != 0) {
         add(used - 1, p);
       } else {

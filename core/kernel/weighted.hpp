@@ -29,7 +29,7 @@ struct WeightedArguments {
 // As with reduce_kernel(), a destination may be a source. check_op() must accept `dtype` for MEAN.
 void weighted_mean(dist_dtype dtype, const WeightedArguments& args) noexcept;
 
-// The same, with both the products and the weights added by the tree of tree.hpp.
+// Like weighted_mean(), but both the products and the weights are added by the tree of tree.hpp.
 void weighted_tree_mean(dist_dtype dtype, const WeightedArguments& args) noexcept;
 
 // The steps of weighted means, used by partial.hpp.
