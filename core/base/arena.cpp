@@ -20,7 +20,8 @@
 namespace dist {
 namespace {
 
-// A oneTBB thread inherits its name and signal mask from whichever thread started it.
+// Prepares a oneTBB thread, which would otherwise keep the name and signal mask of the thread that started
+// it.
 void prepare_worker() noexcept {
   thread_local bool prepared = false;
   if (prepared) return;
@@ -31,9 +32,10 @@ void prepare_worker() noexcept {
 
 }  // namespace
 
-// Tasks that were submitted, in order. oneTBB's threads take one for each closure that was enqueued, and
-// wait_for_tasks() takes those that oneTBB has not started. A closure keeps this object alive, because oneTBB may run it
-// after the arena was destroyed. For the same reason the object is not in the host's memory.
+// Tasks that were submitted, in order. A oneTBB thread takes one task for each closure that was enqueued, and
+// wait_for_tasks() takes the tasks that oneTBB has not started. Each closure keeps this object alive, because
+// oneTBB may run it after the arena was destroyed. For the same reason the object is not in the host's
+// memory.
 class Arena::Tasks {
  public:
   struct Item {
@@ -54,7 +56,7 @@ class Arena::Tasks {
     return tickets_;
   }
 
-  // Returns false if the task was taken.
+  // Returns false if the task has already been taken.
   bool remove(uint64_t ticket) noexcept {
     const std::lock_guard lock(mutex_);
     const auto found = std::find_if(items_.begin() + static_cast<std::ptrdiff_t>(first_), items_.end(),
@@ -65,7 +67,7 @@ class Arena::Tasks {
     return true;
   }
 
-  // Takes the oldest task. Returns false if all were taken.
+  // Takes the oldest task. Returns false if no task is left.
   bool take(Item* out) noexcept {
     const std::lock_guard lock(mutex_);
     if (first_ == items_.size()) return false;
@@ -77,19 +79,19 @@ class Arena::Tasks {
     return true;
   }
 
-  // Closures that oneTBB holds.
+  // These three count the closures that oneTBB holds.
   void hand_over() noexcept { closures_.fetch_add(1, std::memory_order_relaxed); }
   void came_back() noexcept { closures_.fetch_sub(1, std::memory_order_release); }
   bool all_came_back() const noexcept { return closures_.load(std::memory_order_acquire) == 0; }
 
-  // release: what the task did happens before what follows a wait for it.
+  // release: what the task did happens before everything that follows a wait for it.
   void finish() noexcept { unfinished_.fetch_sub(1, std::memory_order_release); }
   bool all_finished() const noexcept { return unfinished_.load(std::memory_order_acquire) == 0; }
 
  private:
   std::mutex mutex_;
   std::vector<Item> items_;
-  std::size_t first_ = 0;  // those before it were taken
+  std::size_t first_ = 0;  // tasks before this index were taken
   uint64_t tickets_ = 0;
   std::atomic<int> unfinished_{0};
   std::atomic<int> closures_{0};
@@ -162,7 +164,7 @@ Arena::Arena(Memory& memory, int max_threads, const CpuSet* cpus, Bounds bounds,
 Arena::~Arena() {
   wait_for_tasks();
   if (!has_started_.load(std::memory_order_acquire)) return;
-  // oneTBB frees an arena only when it has run all that was enqueued there.
+  // oneTBB frees an arena only after it has run everything that was enqueued there.
   while (!started_->tasks()->all_came_back() && TbbArena::usable()) yield_this_thread();
 }
 
@@ -209,7 +211,7 @@ Status Arena::submit(Task task, void* context, uint32_t number, int copies) {
 
 Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part, const void* context) {
   if (begin >= end) return kOk;
-  // Unsigned, counted from 0: the distance between two int64_t may exceed INT64_MAX.
+  // Indices are unsigned and start at 0, because the distance between two int64_t may exceed INT64_MAX.
   const uint64_t n = static_cast<uint64_t>(end) - static_cast<uint64_t>(begin);
   const auto least = static_cast<uint64_t>(std::max<int64_t>(grain, 1));
   const auto at = [begin](uint64_t i) { return static_cast<int64_t>(static_cast<uint64_t>(begin) + i); };
@@ -224,10 +226,11 @@ Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part,
     }
     const std::thread::id caller = std::this_thread::get_id();
     started_->arena().get().execute([&] {
-      // Isolated: a part may hold a host's lock (in an update function), so no part of another loop may run
+      // Isolated: a part may hold a host lock (in an update function), so no part of another loop may run
       // inside it.
       tbb::this_task_arena::isolate([&] {
-        // Divided in halves down to 2 * least - 1 iterations, so that each half has at least `least`.
+        // The range is divided in halves down to 2 * least - 1 iterations, so that each half has at least
+        // `least`.
         const tbb::blocked_range<uint64_t> range(0, n, 2 * least - 1);
         tbb::parallel_for(range, [&](const tbb::blocked_range<uint64_t>& some) {
           // Isolation keeps other callers out, so a thread that is not the caller belongs to oneTBB. It is

@@ -34,9 +34,9 @@ class Arena {
   }
 
   // Calls body(first, last) for parts of [begin, end) of at least `grain` iterations, in any order and
-  // concurrently. While the caller waits, it takes parts of this loop only. If oneTBB cannot start, the caller runs
-  // the whole loop. Fails with RESOURCE_EXHAUSTED if oneTBB has no memory for the loop; then some parts may not
-  // have run.
+  // concurrently. While the caller waits, it takes parts of this loop only. If oneTBB cannot start, the
+  // caller runs the whole loop. If oneTBB has no memory for the loop, this fails with RESOURCE_EXHAUSTED;
+  // then some parts may not have run.
   template <class Body>
   Status parallel_for(int64_t begin, int64_t end, int64_t grain, const Body& body) {
     return parallel_for(
@@ -47,12 +47,13 @@ class Arena {
         static_cast<const void*>(&body));
   }
 
-  // Runs task(context, number) `copies` times, now or later, on oneTBB threads or in wait_for_tasks(). If this fails, it
-  // has run fewer times.
+  // Runs task(context, number) `copies` times, now or later, on oneTBB threads or in wait_for_tasks(). If
+  // this fails, fewer calls were submitted.
   using Task = void (*)(void* context, uint32_t number);
   Status submit(Task task, void* context, uint32_t number, int copies);
-  // Returns when no task is left, so that objects used by tasks may be destroyed. Runs tasks that have not started,
-  // because oneTBB may have no thread for them. Must not be called while holding a lock that a task needs.
+  // Returns when no task is left, so that objects used by tasks may be destroyed. Runs tasks that have not
+  // started, because oneTBB may have no thread for them. Must not be called while holding a lock that a task
+  // needs.
   void wait_for_tasks() const noexcept;
 
  private:

@@ -18,8 +18,8 @@ void Cancel::signal(const char* reason) noexcept {
   } else {
     copy_shown(reason_, reason);
   }
-  // A link is removed before it is notified: its operation may be destroyed as soon as this releases the
-  // mutex.
+  // A link is removed before it is notified, because its operation may be destroyed as soon as this releases
+  // the mutex.
   while (Link* const link = links_.pop_front()) link->cancelled(reason_);
   // release: publishes the reason. A thread that sees the flag knows that all links have been notified; a
   // thread that adds a link waits for the mutex.

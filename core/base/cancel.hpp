@@ -4,8 +4,8 @@
 // A Cancel holds a list of links. Each cancellable operation inserts its link for as long as it can be
 // cancelled; signal() calls cancelled() on every link in the list.
 //
-// Invariant: delivery and removal of a link take the same mutex. So a signal never reaches an operation whose
-// link has been removed, and a link may be destroyed as soon as it has been removed.
+// Invariant: a signal is delivered, and a link is removed, under the same mutex. So a signal never reaches an
+// operation whose link has been removed, and a link may be destroyed as soon as it has been removed.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@ namespace dist {
 
 class Cancel final : public Counted {
  public:
-  // An operation that a signal ends. The link is a member of the operation, so inserting it allocates
-  // nothing.
+  // An operation that a signal ends. The link is a member of the operation, so inserting it allocates no
+  // memory.
   class Link : private ListLink<Cancel> {
    public:
     Link() noexcept = default;
@@ -29,8 +29,8 @@ class Cancel final : public Counted {
     Link(const Link&) = delete;
     Link& operator=(const Link&) = delete;
 
-    // Called on the thread that signals, under the mutex: no link can be removed meanwhile. It must not call
-    // the host or any function of this Cancel.
+    // Called on the thread that signals, with the mutex held, so no link can be removed meanwhile. It must
+    // not call the host or any function of this Cancel.
     virtual void cancelled(const char* reason) noexcept = 0;
 
    private:
@@ -49,7 +49,7 @@ class Cancel final : public Counted {
 
   // Returns false, without adding the link, if the object is already signalled.
   bool add(Link& link) noexcept;
-  // Waits for a signal that is being delivered. Afterwards the link is not accessed any more.
+  // Waits for a signal that is being delivered. After this call, the link is not accessed any more.
   void remove(Link& link) noexcept;
 
   // True in a forked child, which must not lock the mutex: another thread may have held it during the fork.
@@ -63,7 +63,7 @@ class Cancel final : public Counted {
   char reason_[kReasonBytes] = "";
 };
 
-// Keeps a link inserted for the duration of a scope. If the Cancel is NULL, nothing can signal.
+// Keeps a link inserted for the duration of a scope. If the Cancel is NULL, no signal is possible.
 class CancelScope {
  public:
   CancelScope(Cancel* cancel, Cancel::Link& link) noexcept

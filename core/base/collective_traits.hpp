@@ -59,7 +59,7 @@ struct CollectiveTraits {
   bool joins = false;     // inputs are parts of outputs
   bool prefixes = false;  // each member's output is computed from the inputs up to its own
   bool fused = false;     // reduces into a buffer in the cache and continues from there
-  // The difference between calls that a report's description does not show.
+  // How reports describe a difference between calls whose descriptions are equal.
   const char* beyond_words = "other shapes or dtypes";
 
   constexpr bool rooted() const noexcept { return sources == Ends::kRoot || destinations == Ends::kRoot; }
@@ -69,7 +69,7 @@ struct CollectiveTraits {
   constexpr bool swaps() const noexcept { return cuts && joins; }
   // Inputs and outputs have the same shape, in one member and on all members.
   constexpr bool whole() const noexcept { return !cuts && !joins && !pairs(); }
-  // An input may be at its own place in the output, or vice versa.
+  // Whether an input may be at its own place in the output, or an output at its own place in the input.
   constexpr bool may_lie_inside() const noexcept { return cuts != joins && !reduces; }
   // All members that get a result get the same one.
   constexpr bool alike() const noexcept {

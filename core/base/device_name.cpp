@@ -26,7 +26,7 @@ const char* type_of(std::string_view text) noexcept {
   return nullptr;
 }
 
-// "3" is 3; "*" means any device: 0.
+// Parses an index: "3" is 3; "*" means any device and gives 0.
 bool read_index(std::string_view digits, int32_t* out) noexcept {
   if (digits == "*") {
     *out = 0;
@@ -55,7 +55,7 @@ struct Device {
 
 enum class Part { kUnderstood, kUnknown, kElsewhere };
 
-// One component of a name, between two slashes: "job:localhost", "device:CPU:1", "cpu:1".
+// Parses one component of a name, between two slashes: "job:localhost", "device:CPU:1", "cpu:1".
 Part read_part(std::string_view part, Device* device) noexcept {
   std::string_view rest = part;
   const std::string_view key = cut(rest, ':');

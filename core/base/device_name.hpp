@@ -18,7 +18,7 @@ class DeviceName {
   DeviceName() noexcept : DeviceName("CPU", 0) {}
   DeviceName(const char* type, int32_t index) noexcept;
 
-  // The same device in a task of a cluster. `job` has at most kMostJob bytes.
+  // Returns the name of the same device in a task of a cluster. `job` has at most kMostJob bytes.
   static constexpr std::size_t kMostJob = 32;
   DeviceName of_task(const char* job, int32_t task) const noexcept;
 

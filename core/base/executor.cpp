@@ -17,7 +17,7 @@ namespace dist {
 namespace {
 
 // One loop. Its caller and each accepted task hold a reference. A task that starts after the loop has ended
-// finds that out here.
+// detects that here.
 class Loop final : public Counted {
  public:
   Loop(Memory& memory, int64_t begin, uint64_t n, uint64_t parts, Executor::Part part,
@@ -111,7 +111,7 @@ void help(void* loop) {
   mine->help();
 }
 
-// More parts than threads, so that a thread that finishes early can take work from a late one.
+// There are more parts than threads, so that a thread that finishes early can take work from a late one.
 constexpr uint64_t kPartsEach = 8;
 
 }  // namespace

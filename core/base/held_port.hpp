@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HeldPort: a port of this machine on which the process has begun to listen before anything accepts connections there,
-// so that it can publish the port first and no other program can take it meanwhile.
+// HeldPort: a port of this machine on which the process listens before anything accepts connections there.
+// The process can thus publish the port first, and no other program can take it meanwhile.
 //
 // Invariant: at most one user at a time accepts connections.
 #pragma once
@@ -19,7 +19,7 @@ namespace dist {
 
 class HeldPort final : public Counted {
  public:
-  // `address`: where it listens, as text, for messages.
+  // `address`: where the process listens, as text, for messages.
   HeldPort(Memory& memory, Listening listening, std::string_view address)
       : Counted(memory), listening_(std::move(listening)), address_(address, &memory) {}
 
@@ -27,7 +27,7 @@ class HeldPort final : public Counted {
   const std::vector<Descriptor>& sockets() const noexcept { return listening_.sockets; }
   const char* address() const noexcept { return address_.c_str(); }
 
-  // Begins to use it. Returns false if it is in use.
+  // Begins to use the port. Returns false if it is in use.
   bool take() noexcept { return !taken_.exchange(true); }
   void give_back() noexcept { taken_ = false; }
 

@@ -21,7 +21,7 @@ struct Host {
 
   int64_t now_ns() const noexcept { return clock_fn == nullptr ? steady_now_ns() : ask_clock(); }
 
-  // The longest allowed sleep if `left_ns` of this clock are left (< 0: no limit). A host's own clock may
+  // The longest allowed sleep if `left_ns` are left on this clock (< 0: no limit). A host's own clock may
   // jump, so sleeps are short.
   int64_t slice_ns(int64_t left_ns) const noexcept {
     constexpr int64_t kSliceNs = 10'000'000;
@@ -43,7 +43,7 @@ struct Host {
   }
 
  private:
-  // If the clock throws, time is that of the system's clock.
+  // If the host's clock throws, this reads the system's clock instead.
   int64_t ask_clock() const noexcept {
     const HostCall inside("a clock function", HostCall::Refuses::kCalls);
     int64_t now = 0;

@@ -2,8 +2,8 @@
 // Calls of host callbacks: what a callback may call while it runs, and what happens if it throws.
 //
 // Invariant: no C++ exception of a callback passes through code of libdist. Every callback is called by
-// guarded() or guarded_void(), or by survived() if it has no way to report a failure. Only the forced unwind of
-// pthread_exit() passes.
+// guarded() or guarded_void(), or by survived() if it has no way to report a failure. Only the forced unwind
+// of pthread_exit() passes.
 #pragma once
 
 #include <cxxabi.h>
@@ -12,11 +12,12 @@
 
 namespace dist {
 
-// While it exists, this thread is inside a host callback from which some calls of libdist cannot work.
+// While an object of this class exists, its thread is inside a host callback in which some calls of libdist
+// cannot work.
 class HostCall {
  public:
   enum class Refuses {
-    kWaits,  // calls that wait for a run, a peer or an element, because one of these may wait for the callback
+    kWaits,  // calls that wait for a run, a peer or an element, any of which may wait for the callback
     kCalls,  // every call, because libdist may be holding locks or be in the middle of an exchange
   };
   // `callback` completes "this thread is in ...", for messages.
@@ -33,7 +34,7 @@ class HostCall {
   friend Status refused_wait(const char* call) noexcept;
 };
 
-// The innermost one of this thread; NULL: none.
+// The innermost HostCall of this thread; NULL: none.
 extern constinit thread_local const HostCall* host_call_here;
 Status refused_call() noexcept;
 Status refused_wait(const char* call) noexcept;
@@ -44,8 +45,8 @@ inline Status check_may_call() noexcept {
     return kOk;
   return refused_call();
 }
-// Also fails in a callback that must not wait. `call` is the function's name; NULL: any function that reads an
-// element.
+// Also fails in a callback that must not wait. `call` is the function's name; NULL: any function that reads
+// an element.
 inline Status check_may_wait(const char* call) noexcept {
   if (host_call_here == nullptr) [[likely]]
     return kOk;
@@ -77,7 +78,8 @@ bool guarded_void(const char* who, Call&& call) {
          }) == DIST_OK;
 }
 
-// Calls a callback whose failure nobody can be told, and records nothing. Returns false if it has thrown.
+// Calls a callback that has no way to report a failure. Records nothing. Returns false if the callback has
+// thrown.
 template <class Call>
 bool survived(Call&& call) {
   try {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// IntrusiveList: a doubly linked list of objects that contain their links, so that no operation allocates or fails.
-// An object derives from one ListLink for each list that it can be in. The tag distinguishes these links; by
-// convention it is the class that owns the list.
+// IntrusiveList: a doubly linked list of objects that contain their links, so that no operation allocates or
+// fails. An object derives from one ListLink for each list that it can be in. The tag distinguishes these
+// links; by convention it is the class that owns the list.
 //
-// The links form a circle through the head. An object must be removed before it is destroyed, and a list must not
-// move. Nothing here is synchronized.
+// The links form a circle through the head. An object must be removed before it is destroyed, and a list must
+// not be moved. Nothing here is synchronized.
 #pragma once
 
 namespace dist {
@@ -20,7 +20,8 @@ class ListLink {
   ListLink& operator=(const ListLink&) = delete;
 
   bool linked() const noexcept { return before_ != nullptr; }
-  // The address of the link that is or was behind this one, for prefetching only.
+  // The address of the link that follows this one, or followed it before it was removed. For prefetching
+  // only.
   const void* behind() const noexcept { return next_; }
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects of a strategy that the host has not destroyed yet, for a warning when it destroys the strategy.
+// LiveHandles: the objects of a strategy that the host has not destroyed yet. They are listed in a warning
+// when the host destroys the strategy.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,8 @@ class LiveHandles final : public Counted {
 
   enum Kind : uint8_t { kVariable, kDataset, kIterator, kMetric, kKinds };
 
-  // Writes, for example, `2 variables (the first is "w") and 1 dataset`. Returns false if there is none.
+  // Writes, for example, `2 variables (the first is "w") and 1 dataset`. Returns false if there are no such
+  // objects.
   bool describe(char* to, std::size_t size) const noexcept;
 
  private:
@@ -30,7 +32,7 @@ class LiveHandles final : public Counted {
   IntrusiveList<LiveHandle, LiveHandles> variables_;  // the oldest one first
 };
 
-// The part of an object that is listed.
+// The member of such an object through which it is listed.
 class LiveHandle : private ListLink<LiveHandles> {
  public:
   LiveHandle() noexcept = default;
@@ -38,11 +40,12 @@ class LiveHandle : private ListLink<LiveHandles> {
   LiveHandle& operator=(const LiveHandle&) = delete;
   ~LiveHandle() { close(); }
 
-  // The host gets a handle. `name` must stay valid until close(); only those of variables are used.
+  // Called when the host gets a handle. `name` must stay valid until close(); only names of variables are
+  // used.
   void open(LiveHandles& all, LiveHandles::Kind kind, const char* name) noexcept;
-  // The host has given the handle back. Does nothing if it is not open, or in a forked child.
+  // Called when the host destroys the handle. Does nothing if it is not open, or in a forked child.
   void close() noexcept;
-  // The list in which it is; NULL if it is not open.
+  // The list that contains the handle; NULL if it is not open.
   LiveHandles* list() const noexcept { return all_.get(); }
 
  private:

@@ -11,7 +11,7 @@ namespace dist {
 namespace {
 
 void* system_alloc(std::size_t bytes, std::size_t align, void*) {
-  // malloc() has small blocks ready; aligned ones are more expensive.
+  // malloc() serves small blocks from a cache; aligned allocations are more expensive.
   if (align <= alignof(std::max_align_t)) return std::malloc(bytes);
   void* memory = nullptr;
   return posix_memalign(&memory, std::max(align, sizeof(void*)), bytes) == 0 ? memory : nullptr;
@@ -19,7 +19,7 @@ void* system_alloc(std::size_t bytes, std::size_t align, void*) {
 
 void system_free(void* memory, std::size_t, std::size_t, void*) { std::free(memory); }
 
-// An allocator that throws has no memory.
+// An allocator that throws is treated like one that returns NULL.
 void* call_alloc(const dist_allocator& allocator, std::size_t bytes, std::size_t align) noexcept {
   void* memory = nullptr;
   if (allocator.alloc == system_alloc) {

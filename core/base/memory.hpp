@@ -159,7 +159,7 @@ Ref<T> make_counted(Memory& memory, Arguments&&... arguments) {
   });
 }
 
-// The same with `room_bytes` of additional memory after the object, with the object's alignment.
+// Like make_counted(), with `room_bytes` of additional memory after the object, with the object's alignment.
 template <class T, class... Arguments>
 Ref<T> make_counted_with_room(Memory& memory, std::size_t room_bytes, Arguments&&... arguments) {
   return Counted::make<T>(memory, sizeof(T) + room_bytes, [&](void* place) {

@@ -20,7 +20,7 @@ bool equal_in_any_case(const char* name, const char* known) noexcept {
   return *name == '\0';
 }
 
-// An enum of types.h with the library's names for its values.
+// An enum of types.h, with the names that the library has for its values.
 struct Domain {
   const char* name;  // "REDUCE_OP", of DIST_ENUM_REDUCE_OP
   const char* what;  // describes such a name
@@ -28,7 +28,7 @@ struct Domain {
   const char* (*name_of)(int32_t value) noexcept;
 };
 
-// Gives the functions of typed enums the type that Domain has.
+// Adapts the name function of a typed enum to the type in Domain.
 template <class Enum, const char* (*kNameOf)(Enum) noexcept>
 const char* typed(int32_t value) noexcept {
   return kNameOf(static_cast<Enum>(value));
@@ -39,7 +39,7 @@ const char* named(int32_t value) noexcept {
   return name_of(kNames, value);
 }
 
-// Looks up values that have names.
+// A domain whose values are those that have a name in `kNames`.
 template <const auto& kNames>
 constexpr Domain domain(const char* name, const char* what) noexcept {
   int32_t last = kNames[0].number;
@@ -47,7 +47,7 @@ constexpr Domain domain(const char* name, const char* what) noexcept {
   return {name, what, kNames[0].number, last, named<kNames>};
 }
 
-// By number, from DIST_ENUM_STATUS.
+// Indexed by the domain's number, starting with DIST_ENUM_STATUS.
 constexpr Domain kDomains[] = {
     {"STATUS", "status", DIST_OK, DIST_DATA_LOSS, status_name},
     {"DTYPE", "type of elements", DIST_F16, kLastDtype, typed<dist_dtype, dtype_name>},

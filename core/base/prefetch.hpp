@@ -4,8 +4,8 @@
 
 namespace dist {
 
-// Nothing happens if the address is invalid. For x86, compilers emit the instruction only if all CPUs of the target have
-// it. The others execute it as one that does nothing.
+// An invalid address is ignored. Compilers emit x86's prefetchw only if all CPUs of the target have it,
+// although other CPUs execute it as an instruction that does nothing.
 inline void fetch_to_write(const void* line) noexcept {
 #if defined(__x86_64__)
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));

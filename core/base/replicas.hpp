@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replica numbers. A replica has two of them: its number in this process, which indexes components, variable
-// copies, states and recorders, and its number among the replicas of all processes, which programs see and
-// reports use. They have two types that do not convert to each other. ReplicaCount keeps the corresponding
+// Replica numbers. A replica has two of them. Its number in this process indexes components, variable copies,
+// states and recorders. Its number among the replicas of all processes is the one that programs see and
+// reports use. The two have types that do not convert to each other. ReplicaCount keeps the corresponding
 // counts apart too, so that each use states which one it means. Special cases for a single replica usually
 // mean a single one in all processes.
 #pragma once

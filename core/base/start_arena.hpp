@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A oneTBB arena that survives a lack of memory. Only files that use oneTBB include this header, since oneTBB's own
-// headers are large.
+// A oneTBB arena that survives a lack of memory. Only files that use oneTBB include this header, since
+// oneTBB's own headers are large.
 #pragma once
 
 #include <oneapi/tbb/task_arena.h>
@@ -11,15 +11,17 @@
 
 namespace dist {
 
-// oneTBB cannot repeat two of its steps. If one of them runs out of memory, this process never uses oneTBB again, and
-// start() and enqueue() throw std::bad_alloc from then on: loops run on their callers, and nothing is prepared ahead.
+// Two steps of oneTBB cannot be repeated. If one of them runs out of memory, this process never uses oneTBB
+// again: start() and enqueue() throw std::bad_alloc from then on, loops run on their callers, and no data is
+// prepared ahead.
 //
-// - Its lazy initializations. Every later use waits forever for a failed one to end, so the first arena of the process
-//   is special. Once an arena has started, a failure concerns only the arena that failed, and can be retried. The first
-//   call also determines the number of CPUs, so that task_arena::automatic is a width like any other.
-// - Starting a thread, which enqueue() and loops may do. It counts a thread that it could not start, so there may be
-//   none for any arena, and later calls on this arena, including its destructor, wait forever. The task may have been
-//   queued, and may run much later or never.
+// - Its lazy initializations. After a failed one, every later use would wait forever. Therefore the first
+//   arena of the process is special: once an arena has started, a failure concerns only the arena that
+//   failed, and can be retried. The first call also determines the number of CPUs, so that
+//   task_arena::automatic is a width like any other.
+// - Starting a thread, which enqueue() and loops may do. oneTBB counts a thread that it could not start as
+//   started. So there may be no thread for any arena, and later calls on this arena, including its
+//   destructor, would wait forever. The task may have been queued, and may run much later or never.
 class TbbArena {
  public:
   TbbArena() noexcept { new (&arena_) tbb::task_arena; }
@@ -29,12 +31,12 @@ class TbbArena {
   TbbArena(const TbbArena&) = delete;
   TbbArena& operator=(const TbbArena&) = delete;
 
-  // Must be called before any other function. Throws std::bad_alloc if there is no memory. One thread at a time may
-  // start an arena.
+  // Call this before any other function. Throws std::bad_alloc if there is no memory. Only one thread at a
+  // time may start an arena.
   void start(int width);
   bool started() const noexcept { return arena_.is_active(); }
 
-  // False if this process no longer uses oneTBB.
+  // Returns false if this process no longer uses oneTBB.
   static bool usable() noexcept;
 
   // If this throws, the task may still run at any time, even after the arena was destroyed.
@@ -49,7 +51,7 @@ class TbbArena {
     }
   }
 
-  // For a loop in this arena that has thrown.
+  // Call this when a loop in this arena has thrown.
   void abandon() noexcept {
     abandoned_.store(true, std::memory_order_relaxed);
     give_up();

@@ -15,16 +15,16 @@ namespace {
 
 thread_local constinit uint64_t failures = 0;
 
-// Where a part of a message begins and ends, in formats until the message is written.
-constexpr char kGiven = '\1';     // begins it
-constexpr char kExpected = '\2';  // twice: around the words between the parts
-constexpr char kHint = '\3';      // the same
+// In formats, until the message is written: characters that mark where a part of a message begins and ends.
+constexpr char kGiven = '\1';     // before what was given
+constexpr char kExpected = '\2';  // before and after the words that precede what was expected
+constexpr char kHint = '\3';      // before and after the words that precede the hint
 
 bool begins_with(const char* text, const char* prefix) noexcept {
   return std::strncmp(text, prefix, std::strlen(prefix)) == 0;
 }
 
-// A format for printf() with marks in the place of the backquotes, and with its parts marked.
+// A printf() format in which marks replace the backquotes, and the parts are marked.
 class Format {
  public:
   explicit Format(const char* format, bool parts) noexcept {
@@ -86,7 +86,7 @@ class Format {
   char text_[sizeof(ErrorRecord::message)];
 };
 
-// A text that grows by characters, and keeps what fits.
+// A text that is appended to character by character. Characters that do not fit are dropped.
 class Growing {
  public:
   Growing() noexcept = default;
@@ -105,7 +105,7 @@ class Growing {
   std::size_t used_ = 0;
 };
 
-// Divides a message that a Format with parts has given.
+// Splits a message, written with a Format that has parts, into the fields of the record.
 void divide(const char* text, ErrorRecord& error) noexcept {
   Growing message(error.message);
   Growing name(error.parameter);
@@ -139,7 +139,8 @@ void divide(const char* text, ErrorRecord& error) noexcept {
 }
 
 Status record(dist_status code, const char* format, va_list arguments) noexcept {
-  // The text may quote the record that it replaces (an inner failure's message), so format it separately.
+  // The text may quote the record that it replaces (the message of an inner failure), so it is formatted
+  // separately.
   char text[sizeof(ErrorRecord::message) + 8];
   std::vsnprintf(text, sizeof text, Format(format, true).c_str(), arguments);
   ErrorRecord& error = last_error();

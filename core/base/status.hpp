@@ -5,18 +5,17 @@
 // Invariant: creating, returning and copying a Status never allocates and never throws. The record describes
 // the latest failure on its thread; it stays valid until the next failure there.
 //
-// The format of a message has each name of the C API in backquotes, because bindings to other languages replace it
-// by a name of their own:
+// The format of a message has each name of the C API in backquotes, because bindings to other languages
+// replace it by a name of their own:
 //
 //     "`%s()`: `root` is %d, but must be 0 to %d. Leave it at 0 for the first one."
 //
-// A name is a function with its (), a parameter, a field, a constant, `NULL`, the verb `destroy`, or the caller's
-// `thread`. The texts of a
-// record have kNameBegin and kNameEnd in the place of the backquotes, also if they quote another record's message.
-// copy_plain() removes them from a text that leaves the library.
+// A name is a function with its (), a parameter, a field, a constant, `NULL`, the verb `destroy`, or the
+// caller's `thread`. The texts of a record have kNameBegin and kNameEnd in the place of the backquotes, also
+// if they quote the message of another record. copy_plain() removes them from a text that leaves the library.
 //
-// "`NAME` is GIVEN, but must be EXPECTED", or ", but EXPECTED", or "; use EXPECTED", fills the parameter, what was
-// received and what was expected. The sentences after the first are the hint.
+// "`NAME` is GIVEN, but must be EXPECTED", or ", but EXPECTED", or "; use EXPECTED", fills the parameter,
+// what was received and what was expected. The sentences after the first are the hint.
 #pragma once
 
 #include <cstdarg>
@@ -41,7 +40,7 @@ class [[nodiscard]] Status {
 
 inline constexpr Status kOk{};
 
-// Stand around the names in a record's texts.
+// The marks around names in the texts of a record.
 inline constexpr char kNameBegin = '\x0E';
 inline constexpr char kNameEnd = '\x0F';
 
@@ -67,7 +66,7 @@ struct ErrorRecord {
 // Maximum size of the host's reason for a cancellation; longer ones are truncated.
 inline constexpr std::size_t kReasonBytes = 256;
 
-// This thread's latest failure, and the number of its failures, which tells whether a record is new.
+// This thread's latest failure, and the number of its failures. If the number has changed, the record is new.
 ErrorRecord& last_error() noexcept;
 uint64_t failures_on_this_thread() noexcept;
 // The counter itself, for a thread that reads it often.
@@ -77,7 +76,7 @@ const uint64_t& failure_count_of_this_thread() noexcept;
 [[gnu::format(printf, 3, 4)]] int write_marked(char* to, std::size_t size, const char* format, ...) noexcept;
 int vwrite_marked(char* to, std::size_t size, const char* format, va_list arguments) noexcept;
 
-// A literal with its names marked, for what a format prints by %s: "Call `dist_run()` first."_m.
+// A literal with marked names, for texts that a format prints by %s: "Call `dist_run()` first."_m.
 template <std::size_t N>
 struct MarkedLiteral {
   consteval MarkedLiteral(const char (&literal)[N]) noexcept {  // NOLINT(google-explicit-constructor)
@@ -94,7 +93,7 @@ constexpr const char* operator""_m() noexcept {
   return kLiteral.text;
 }
 
-// Copies such a text without the marks. The buffers may be the same.
+// Copies a text of a record without the marks. The buffers may be the same.
 void copy_plain(char* to, std::size_t size, const char* text) noexcept;
 template <std::size_t N>
 void copy_plain(char (&to)[N], const char* text) noexcept {
@@ -107,20 +106,22 @@ Status fail(const ErrorRecord& record) noexcept;
 // Returns this thread's latest failure with another message. The arguments may refer to the old message.
 [[gnu::format(printf, 1, 2)]] Status reworded(const char* format, ...) noexcept;
 
-// Names the function of the C API that failed, unless it is named already, and returns the code. The text must be
-// static.
+// Names the function of the C API that failed, unless it is named already, and returns the code. The text
+// must be static.
 dist_status named_failure(dist_status code, const char* function) noexcept;
 
 // Shorthands for the most common failures.
 [[gnu::format(printf, 1, 2)]] Status invalid_argument(const char* format, ...) noexcept;
 [[gnu::format(printf, 1, 2)]] Status failed_precondition(const char* format, ...) noexcept;
-// The message has the size of the block that the allocator refused to this thread, if there is one.
+// The message contains the size of the block that the allocator has refused to this thread, if it has refused
+// one.
 Status out_of_memory() noexcept;
 void block_refused(std::size_t bytes) noexcept;
 
 // "INVALID_ARGUMENT"; NULL for an unknown code.
 const char* known_status_name(dist_status code) noexcept;
-// The same for messages. An unknown code gives "status 99", which is valid until the thread's next call.
+// Like known_status_name(), for messages. An unknown code gives "status 99", which is valid until the
+// thread's next call.
 const char* status_name(dist_status code) noexcept;
 
 // The function's name for a DIST_COLLECTIVE_...: "all_reduce".

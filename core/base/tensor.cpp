@@ -29,8 +29,8 @@ const DtypeTraits& traits(dist_dtype dtype) noexcept {
   return kDtypes[dtype > 0 && dtype < kNumDtypes ? dtype : 0];
 }
 
-// Copies dimension `dim` and those inside it. If the innermost run is dense on both sides, it is a single
-// memcpy.
+// Copies dimension `dim` and the dimensions inside it. If the innermost run is dense on both sides, it is
+// copied by one memcpy().
 void copy_dimension(const std::byte* from, const int64_t* from_strides, std::byte* to,
                     const int64_t* to_strides, const int64_t* shape, int32_t ndim,
                     std::size_t size) noexcept {
@@ -125,7 +125,7 @@ bool may_share_memory(const dist_tensor& a, const dist_tensor& b) noexcept {
   if (first.high <= second.low || second.high <= first.low) return false;
   const uint64_t step = std::gcd(first.step, second.step);
   if (step == 0) return true;
-  // The elements of each view have the same offset within every `step` bytes.
+  // The offset of an element modulo `step` is the same for all elements of a view.
   const auto from = reinterpret_cast<uintptr_t>(a.data);
   const auto to = reinterpret_cast<uintptr_t>(b.data);
   const uint64_t behind = to >= from ? (to - from) % step : (step - (from - to) % step) % step;

@@ -32,7 +32,7 @@ std::size_t character(const char* at) noexcept {
   return length;
 }
 
-// C0, DEL and C1; C1 takes two bytes in UTF-8.
+// Whether a character is of C0 or C1, or is DEL. C1 takes two bytes in UTF-8.
 bool is_control(const char* text, std::size_t length) noexcept {
   const auto first = static_cast<unsigned char>(text[0]);
   if (length == 1) return first < 0x20 || first == 0x7F;
@@ -139,7 +139,7 @@ Shown::Shown(const char* text) noexcept {
 }
 
 Shown::Shown(std::string_view text) noexcept : text_() {
-  // More than fits: then the other constructor marks the cut.
+  // The copy may be longer than what fits; then the other constructor marks the cut.
   char copy[2 * sizeof text_];
   copy[text.copy(copy, sizeof copy - 1)] = '\0';
   *this = Shown(copy);

@@ -5,8 +5,8 @@
 //     a byte that is not valid UTF-8    U+FFFD
 //     a control character               \n, \t, or \x and two hexadecimal digits
 //
-// Texts that may span several lines, such as error messages, keep \n and \t. The texts of an error keep the marks
-// around names, too (status.hpp), until they leave the library.
+// Texts that may span several lines, such as error messages, keep \n and \t. The texts of an error keep the
+// marks around names, too (status.hpp), until they leave the library.
 #pragma once
 
 #include <cstddef>
@@ -23,30 +23,30 @@ enum class Keep : unsigned { kNothing = 0, kBreaks = 1, kMarks = 2, kBreaksAndMa
 // Room for one character written by show_character(), including the terminator.
 inline constexpr std::size_t kShownRoom = 5;
 
-// Writes the first character of the nonempty `text` by the rule. Returns the number of bytes of `text` that
-// it represents.
+// Writes the first character of the nonempty `text` in its sanitized form. Returns the number of bytes of
+// `text` that it represents.
 std::size_t show_character(const char* text, Keep keep, char (&out)[kShownRoom]) noexcept;
 
-// Whether the text is one line that the rule leaves unchanged, as names must be.
+// Whether the text is one line that sanitizing leaves unchanged. Names must be like that.
 bool is_line(const char* text) noexcept;
 
-// Copies `text` by the rule, truncated to `size` at a character boundary and always terminated. NULL is
-// copied as "". The buffers must not overlap.
+// Copies `text` in its sanitized form, truncated to `size` at a character boundary and always terminated.
+// NULL is copied as "". The buffers must not overlap.
 void copy_shown(char* to, std::size_t size, const char* text, Keep keep = Keep::kNothing) noexcept;
 template <std::size_t N>
 void copy_shown(char (&to)[N], const char* text, Keep keep = Keep::kNothing) noexcept {
   copy_shown(to, N, text, keep);
 }
 
-// The same in place. Also removes an incomplete character at the end.
+// Sanitizes a text in place. Also removes an incomplete character at the end.
 void show_in_place(char* text, std::size_t size, Keep keep) noexcept;
 template <std::size_t N>
 void show_in_place(char (&text)[N], Keep keep) noexcept {
   show_in_place(text, N, keep);
 }
 
-// Quotes text from the host or from a file in a message: by the rule. A long text is cut and ends with "…", so that
-// the rest of the message has room.
+// Quotes text from the host or from a file in a message, in its sanitized form. A long text is cut and ends
+// with "…", so that the rest of the message has room.
 class Shown {
  public:
   explicit Shown(const char* text) noexcept;
@@ -57,8 +57,7 @@ class Shown {
   char text_[120];
 };
 
-// A number of things in a message: "1 replica", "2 replicas". The noun is the singular of one that forms its plural with
-// -s.
+// A count in a message: "1 replica", "2 replicas". The plural of the noun must be formed with -s.
 struct CountText {
   CountText(int64_t number, const char* noun) noexcept;
   char text[64];

@@ -15,7 +15,7 @@ void TextOut::flush() {
   if (size != 0) fn_(buffer_, size, user_data_);
 }
 
-// The buffer is full: passes on everything except the last character, which may be incomplete.
+// Called when the buffer is full. Passes on everything except the last character, which may be incomplete.
 void TextOut::hand_on() {
   std::size_t whole = used_ - 1;
   while (whole > 0 && used_ - whole < 4 && (static_cast<unsigned char>(buffer_[whole]) & 0xC0u) == 0x80u)

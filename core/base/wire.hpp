@@ -27,8 +27,8 @@ class WireWriter {
     std::memcpy(&bits, &value, sizeof bits);
     put(bits);
   }
-  // Writes the whole array, so that the field has a fixed size. Bytes after the text's terminator are not
-  // sent.
+  // Writes the whole array, so that the field has a fixed size. The bytes after the text's terminator are
+  // sent as 0.
   template <std::size_t N>
   void put(const char (&text)[N]) noexcept {
     const std::size_t length = strnlen(text, N - 1);
@@ -45,8 +45,8 @@ class WireWriter {
   std::byte* at_;
 };
 
-// Reads the fields again without trusting them. After the end, and from the first invalid field on, fields
-// are 0 and good() is false.
+// Reads such fields without trusting them. After the end, and from the first invalid field on, fields are 0
+// and good() is false.
 class WireReader {
  public:
   WireReader(const std::byte* data, std::size_t bytes) noexcept : at_(data), end_(data + bytes) {}

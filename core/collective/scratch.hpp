@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scratch: the stack memory of a thread that does a piece of a collective. It holds a pointer to each
 // member's tensor, a weight for each, and elements that are folded or packed. All of this shares one block,
-// because a host thread may have a small stack. dist.h documents how much stack a call needs; most of it is
+// because a host thread may have a small stack. run.h states how much stack a call needs; most of it is
 // this block.
 #pragma once
 

@@ -71,7 +71,7 @@ HostAddresses look_up(const std::string& host) {
 
 std::string address_towards(const std::string& address) {
   Found found;
-  // Connecting a datagram socket chooses the route and sends nothing, so any port will do.
+  // Connecting a datagram socket chooses a route but sends nothing, so any port will do.
   if (find(address.c_str(), "9", AI_NUMERICHOST | AI_NUMERICSERV, &found) != 0) return "";
   const Descriptor socket(::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (socket.number() < 0 || ::connect(socket.number(), found->ai_addr, found->ai_addrlen) != 0) return "";
@@ -102,7 +102,7 @@ std::string why_not_bind(const std::string& address, int port) {
     const int error = errno;
     return error == EAFNOSUPPORT && address == "::" ? why_not_bind("0.0.0.0", port) : why_not_bound(error);
   }
-  // A port from which connections are still closing can be used.
+  // Allows a port on which earlier connections are still being closed.
   const int on = 1;
   const int off = 0;
   (void)::setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

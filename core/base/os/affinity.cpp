@@ -16,8 +16,8 @@ namespace {
 
 static_assert(CpuSet::kMost == CPU_SETSIZE);
 
-// The mask of a thread, by the system's number; 0 is the calling thread. Returns false if the thread has
-// ended.
+// Reads the mask of a thread, by the system's number; 0 is the calling thread. Returns false if the thread
+// has ended.
 bool affinity_of(pid_t thread, cpu_set_t* out) noexcept {
   CPU_ZERO(out);
   return sched_getaffinity(thread, sizeof *out, out) == 0;
@@ -108,7 +108,7 @@ bool step_onto(const CpuSet& cpus) noexcept {
   if (!affinity_of(0, &before)) return false;
   const cpu_set_t there = system_set(cpus);
   if (sched_setaffinity(0, sizeof there, &there) != 0) return false;
-  // If the mask is no longer a subset of what was set, another thread has changed it meanwhile, and that
+  // If the mask is no longer a subset of what was set here, another thread has changed it meanwhile, and that
   // change is kept.
   cpu_set_t now;
   cpu_set_t both;

@@ -36,25 +36,25 @@ class CpuSet {
   std::array<uint64_t, kMost / 64> words_{};
 };
 
-// "0-3, 6", truncated if necessary.
+// Writes, for example, "0-3, 6", truncated if necessary.
 void list_cpus(const CpuSet& cpus, std::span<char> out) noexcept;
 
-// The affinity mask of the calling thread, and that of the process's initial thread. Empty if the system does
-// not provide it.
+// cpus_of_this_thread() is the affinity mask of the calling thread, and cpus_of_process() also contains that
+// of the process's initial thread. Empty if the system does not provide it.
 CpuSet cpus_of_this_thread() noexcept;
 CpuSet cpus_of_process() noexcept;
 
-// Moves the calling thread to one of these CPUs, which need not be in its mask. Afterwards its mask is as
-// before, even if another thread changes it meanwhile, except at the very moment of the move. Returns false
-// if the system refuses, or the set is empty.
+// Moves the calling thread to one of these CPUs, which need not be in its mask, and restores its mask. If
+// another thread changes the mask meanwhile, that change is kept, unless it happens at the very moment of the
+// move. Returns false if the system refuses, or the set is empty.
 bool step_onto(const CpuSet& cpus) noexcept;
 
-// Which CPUs a thread uses for a while: those of its own mask that are in the set, or exactly those of the
-// set.
+// Which CPUs of a set a thread uses for a while: only those that are also in its own mask, or exactly those
+// of the set.
 enum class Bounds : uint8_t { kOwn, kExact };
 
-// While it lives, the calling thread runs only on these CPUs; afterwards its mask is restored. Does nothing
-// if there are none or the system refuses.
+// While an object of this class exists, the calling thread runs only on these CPUs; afterwards its mask is
+// restored. Does nothing if the set is empty or the system refuses.
 class OnCpus {
  public:
   explicit OnCpus(const CpuSet& cpus, Bounds bounds = Bounds::kOwn) noexcept;

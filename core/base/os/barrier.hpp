@@ -3,7 +3,8 @@
 //
 // A publisher stores a word and then checks for sleepers; a sleeper registers itself and then checks the word
 // again. At least one of them must see the other's store. Ordinarily both sides need a full barrier. With the
-// system's help (membarrier(2) on Linux) the sleeper, which is not in a hurry, pays for both.
+// system's help (membarrier(2) on Linux) only the sleeper, which is about to wait anyway, pays for the
+// barrier.
 #pragma once
 
 namespace dist {

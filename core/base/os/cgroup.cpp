@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// /proc/self/cgroup names this process's group in each hierarchy, and /proc/self/mountinfo says where each
-// hierarchy is mounted and which part of it. In a container the two may not match: the group's path may be
-// the host's path, or lie outside the mounted part. In these cases only the mounted part can be read.
+// /proc/self/cgroup contains the path of this process's group in each hierarchy, and /proc/self/mountinfo
+// specifies where each hierarchy, or which part of it, is mounted. In a container the two may not match: the
+// group's path may be the host's path, or lie outside the mounted part. In these cases only the mounted part
+// can be read.
 #include "core/base/os/cgroup.hpp"
 
 #include <charconv>
@@ -71,7 +72,7 @@ int64_t number_in(string_view text) noexcept {
   return std::from_chars(text.data(), end, number).ptr == end ? number : 0;
 }
 
-// Values that are not positive mean that there is no quota: version 1 uses -1.
+// Quotas that are not positive mean that there is no quota: version 1 uses -1.
 void keep_least(double quota, double* least) noexcept {
   if (quota > 0 && (*least == 0 || quota < *least)) *least = quota;
 }
@@ -165,7 +166,7 @@ bool parse_mount(string_view line, Mount* mount) noexcept {
   return mount->v2 || (type == "cgroup" && has_word(line, "cpu"));
 }
 
-// Whether a path, as a namespace of groups shows it, leads out of that namespace.
+// Whether a path, as seen from within a cgroup namespace, leads out of that namespace.
 bool leads_out(string_view path) noexcept {
   while (!path.empty()) {
     if (take(&path, '/') == "..") return true;
@@ -212,7 +213,7 @@ double quota_in_hierarchy(const char* root, bool v2, string_view group) noexcept
       seen = true;
       keep_least(quota, &of_group);
     } else if (!mounted) {
-      of_mounts = quota;  // the first one: others may be mounts of other groups
+      of_mounts = quota;  // only the first mount counts: others may be mounts of other groups
     }
     mounted = true;
   }

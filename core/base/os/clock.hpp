@@ -14,7 +14,7 @@ inline int64_t steady_now_ns() noexcept {
   return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
-// The same, including the time for which the machine was suspended.
+// Like steady_now_ns(), but includes the time for which the machine was suspended.
 inline int64_t boot_now_ns() noexcept {
   timespec now;
   if (clock_gettime(CLOCK_BOOTTIME, &now) != 0) return steady_now_ns();

@@ -26,7 +26,7 @@ int affinity_cpus(cpu_set_t* set) noexcept {
   return CPU_COUNT(set);
 }
 
-// Reads the first line of a small file. Returns false if that fails.
+// Reads the first line of a small file. Returns false on failure.
 bool read_line(const char* path, char* line, std::size_t size) noexcept {
   std::FILE* file = std::fopen(path, "re");
   if (file == nullptr) return false;
@@ -37,7 +37,7 @@ bool read_line(const char* path, char* line, std::size_t size) noexcept {
 }
 
 std::size_t ask_last_level_cache() noexcept {
-  // Try the kernel's table first: in a virtual machine the C library may report the host's cache.
+  // The kernel's table comes first, because in a virtual machine the C library may report the host's cache.
   for (const char* path :
        {"/sys/devices/system/cpu/cpu0/cache/index3/size", "/sys/devices/system/cpu/cpu0/cache/index2/size"}) {
     char line[32];
@@ -69,7 +69,8 @@ int usable_cpus(const char* root) noexcept { return usable_cpus(allowed_cpus(), 
 
 namespace {
 
-// hwloc's view of the machine, loaded for a single query: queries occur only at creation.
+// hwloc's view of the machine. It is loaded for a single query, because queries occur only when strategies
+// are created.
 class Machine {
  public:
   Machine() noexcept {

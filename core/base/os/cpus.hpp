@@ -18,11 +18,12 @@ namespace dist {
 // The number of CPUs that can run this process's threads in parallel: the affinity mask, reduced if a cgroup
 // quota (v1 or v2) allows less CPU time. At least 1. `root` is a directory tree for tests (cgroup.hpp).
 int usable_cpus(const char* root = "") noexcept;
-// The same from known values: the number of CPUs in the calling thread's mask, and the quota (0: none).
+// Computes the number from known values: the number of CPUs in the calling thread's mask, and the quota (0:
+// none).
 int usable_cpus(int allowed, double quota) noexcept;
 int allowed_cpus() noexcept;
 
-int ask_current_cpu() noexcept;  // of the C library
+int ask_current_cpu() noexcept;  // asks the C library
 // The CPU that runs this thread now. Cheap: no system call on Linux. Negative if unknown.
 inline int current_cpu() noexcept {
 #ifdef DIST_HAS_RSEQ
@@ -45,12 +46,12 @@ struct CpuPlace {
   int thread;
 };
 
-// The places of the CPUs in a set, by the system's numbers. Without hwloc, or if it fails, each counts as a
-// core of a single package. Writes at most `most` entries and returns their number.
+// Finds the places of the CPUs in a set, by the system's numbers. Without hwloc, or if hwloc fails, each CPU
+// counts as a core of a single package. Writes at most `most` entries and returns their number.
 int cpu_places(const CpuSet& cpus, CpuPlace* out, int most, bool* by_hwloc) noexcept;
 
 // Whether there is more than one NUMA domain. Avoids a call of hwloc, which takes milliseconds. `root` is as
-// above.
+// in usable_cpus().
 bool several_numa_domains(const char* root = "") noexcept;
 
 // Size of a last-level cache in bytes; 32 MiB if unknown.

@@ -13,12 +13,13 @@
 namespace dist {
 namespace {
 
-// How soon a waiting function notices that it is stopped.
+// The longest time until a waiting function notices that it should stop.
 constexpr int kSliceMs = 50;
 
 }  // namespace
 
-// Returns false if the deadline expires first, or if the functions are stopped.
+// Waits until the socket is ready for `events`. Returns false if the deadline expires first, or if `stopped`
+// is true.
 bool Dialled::await(short events, int64_t until_ns) noexcept {
   while (!stopped_.load(std::memory_order_relaxed)) {
     const int64_t left = until_ns - steady_now_ns();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TCP connection for a short exchange. Its functions block, but only until a deadline or until they are stopped, and
-// never raise a signal.
+// A TCP connection for a short exchange. Its functions block, but only until a deadline or until they are
+// stopped, and never raise a signal.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@ class Dialled {
   // `stopped` must outlive the object. The functions return soon after it becomes true.
   explicit Dialled(const std::atomic<bool>& stopped) noexcept : stopped_(stopped) {}
 
-  // Finds the IP addresses of a host, which is a name or an IP address. Returns the reason if there are none, or an empty
-  // text. A name may take long to look up, and nothing stops that. Throws std::bad_alloc.
+  // Finds the IP addresses of a host, which is a name or an IP address. Returns an empty text, or the reason
+  // if none was found. Looking up a name may take long and cannot be stopped. Throws std::bad_alloc.
   std::string look_up(const std::string& host, const std::string& port);
   // Connects to the host that was looked up. Returns false if that fails.
   bool connect(int64_t until_ns) noexcept;

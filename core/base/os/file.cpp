@@ -103,7 +103,7 @@ bool follow_links(const char* path, char* to, std::size_t size) noexcept {
 uint64_t unpredictable_number() noexcept {
   uint64_t number = 0;
   if (getrandom(&number, sizeof number, GRND_NONBLOCK) == sizeof number) return number;
-  // The random generator is not seeded yet, just after boot. O_EXCL protects existing files whatever the name
+  // Just after boot the random generator may not be seeded. O_EXCL protects existing files whatever the name
   // is.
   return static_cast<uint64_t>(steady_now_ns()) ^ static_cast<uint64_t>(getpid()) << 40;
 }

@@ -38,8 +38,8 @@ class Descriptor {
 // A descriptor that is always readable. Throws std::bad_alloc if the system has no more descriptors.
 Descriptor always_readable();
 
-// The bytes of a file as memory that is shared with other processes that map the file. Pages are
-// copy-on-write: a host's mistake neither terminates the process nor reaches the file.
+// The bytes of a file as memory, which is shared with other processes that map the file. Pages are
+// copy-on-write, so a host that writes to them by mistake neither crashes nor changes the file.
 class MappedFile {
  public:
   MappedFile() noexcept = default;
@@ -62,10 +62,10 @@ class MappedFile {
 // A regular file that is read.
 class InputFile {
  public:
-  // Fails with NOT_FOUND, PERMISSION_DENIED, or, without ever blocking, with INVALID_ARGUMENT if it is not a
-  // regular file.
+  // Fails with NOT_FOUND, with PERMISSION_DENIED, or, if it is not a regular file, with INVALID_ARGUMENT.
+  // Never blocks.
   Status open(const char* path) noexcept;
-  // The size when it was opened.
+  // The size of the file when it was opened.
   int64_t size() const noexcept { return size_; }
   // Reads exactly this many bytes. Fails with DATA_LOSS if the file has become shorter.
   Status read_at(int64_t offset, void* to, std::size_t bytes) const noexcept;
@@ -90,7 +90,7 @@ std::size_t peek(const char* path, void* to, std::size_t bytes) noexcept;
 using PickFile = bool (*)(const void* with, const char* name) noexcept;
 void remove_beside(const char* path, PickFile picked, const void* with) noexcept;
 
-// For unique names.
+// A number for unique names.
 uint64_t unpredictable_number() noexcept;
 
 // A temporary file, ".dist-<16 hexadecimal digits>.tmp", in the folder of the file that it will replace.
@@ -99,18 +99,18 @@ class NewFile {
   NewFile() noexcept = default;
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
-  // Without commit(), the file is removed. If the process is killed, the temporary file remains.
+  // Removes the file unless commit() has been called. If the process is killed, the temporary file remains.
   ~NewFile();
 
-  // `path` is used until the end. It may not exist, or be a regular file or a symbolic link; commit()
-  // replaces the link itself.
+  // `path` must stay valid until the object is destroyed. It may not exist yet, or be a regular file or a
+  // symbolic link; commit() replaces the link itself.
   Status create(const char* path) noexcept;
   // Writes may come in any order. Gaps read as 0.
   Status write_at(int64_t offset, const void* data, std::size_t bytes) noexcept;
   // Writes everything to disk and atomically replaces `path`; the replacement is on disk, too, when this
   // returns.
   Status commit() noexcept;
-  // Whether it has replaced `path`, which is possible even if commit() failed afterwards.
+  // Whether the file has replaced `path`. This is possible even if commit() failed afterwards.
   bool in_place() const noexcept { return in_place_; }
 
  private:

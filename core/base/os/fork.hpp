@@ -9,7 +9,7 @@
 
 namespace dist {
 
-// The process id. A system call.
+// The process id. This is a system call.
 int64_t process_id() noexcept;
 
 // Words that read as zero in a forked child, whatever they contain in the parent. Each has a pair of cache
@@ -44,7 +44,7 @@ class ForkGuard {
   ForkGuard& operator=(const ForkGuard&) = delete;
 
   bool forked() const noexcept {
-    // relaxed: written once, before any other thread knew the object.
+    // relaxed: the word was written only once, before other threads could access the object.
     if (const WipedWords::Word* word = word_.first(); word != nullptr) [[likely]]
       return word->load(std::memory_order_relaxed) == 0;
     return another_process();

@@ -18,8 +18,8 @@ namespace dist {
 
 namespace {
 
-// The file from which the code at `here` was mapped. dladdr() does not serve for this: it returns the name by which the
-// file was opened, which may be relative to a folder that was left since.
+// The file from which the code at `here` was mapped. dladdr() cannot be used for this: it returns the name by
+// which the file was opened, which may be relative to an earlier working directory.
 bool file_of(const void* here, char* to, std::size_t size) noexcept {
   std::FILE* const maps = std::fopen("/proc/self/maps", "re");
   if (maps == nullptr) return false;
@@ -40,9 +40,9 @@ bool file_of(const void* here, char* to, std::size_t size) noexcept {
   return found;
 }
 
-// Whether dlclose() cannot unload the file that contains this code. The linker defines _DYNAMIC in each file, as the
-// file's own dynamic section. Reading it takes no lock, unlike dladdr() and dlopen(), whose lock is held while the
-// constructors of a library run.
+// Whether dlclose() cannot unload the file that contains this code. The linker defines _DYNAMIC in each file,
+// as the file's own dynamic section. Reading it takes no lock. dladdr() and dlopen() take a lock that is held
+// while the constructors of a library run.
 bool is_never_unloaded() noexcept {
   const ElfW(Dyn)* entry = _DYNAMIC;
   if (entry == nullptr) return true;
@@ -53,7 +53,8 @@ bool is_never_unloaded() noexcept {
   return false;
 }
 
-// The path of the file that defines what this name refers to in most libraries of the process; "" if none does.
+// The path of the file with the definition to which this name resolves in most libraries of the process; ""
+// if there is no definition.
 const char* definer_of(const char* name) noexcept {
   Dl_info info;
   void* const symbol = dlsym(RTLD_DEFAULT, name);
@@ -70,7 +71,7 @@ bool replaces_allocator() noexcept {
          !same_definer("_Znwm", "_ZSt9terminatev") || !same_definer("_ZdlPv", "_ZSt9terminatev");
 }
 
-// Libraries of which a program or a package may contain another version, and a symbol of each.
+// Libraries that a program or a package may contain in another version, and a symbol of each.
 struct Bundled {
   const char* library;
   const char* symbol;
@@ -122,9 +123,9 @@ bool file_is_there(const char* path) noexcept { return access(path, F_OK) == 0; 
 bool Library::load(const char* path, const char* host_symbol, char* why, std::size_t size) noexcept {
   stay_loaded();
   int mode = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
-  // Memory that crosses between libraries must come from one allocator, so they cannot be bound to each other if the
-  // host has replaced it. The same holds if the program links gRPC or the library of `host_symbol` itself, because the
-  // linker may have moved some of its variables into the program.
+  // Memory that crosses between libraries must come from one allocator, so they cannot be bound to each other
+  // if the host has replaced it. The same holds if the program links gRPC or the library of `host_symbol`
+  // itself, because the linker may have moved some of its variables into the program.
   const bool shared = std::strstr(definer_of(kBundled[0].symbol), kBundled[0].library) != nullptr ||
                       (host_symbol != nullptr && *definer_of(host_symbol) != '\0');
   if (!replaces_allocator()) {
@@ -144,7 +145,7 @@ bool Library::load(const char* path, const char* host_symbol, char* why, std::si
   handle_ = dlopen(path, mode);
   if (handle_ != nullptr) return true;
   const char* error = dlerror();
-  // The caller names the file.
+  // The message must not begin with the path, because the caller names the file.
   const std::size_t length = std::strlen(path);
   if (error != nullptr && std::strncmp(error, path, length) == 0 &&
       std::strncmp(error + length, ": ", 2) == 0)

@@ -96,7 +96,7 @@ std::ptrdiff_t send_message(const Descriptor& socket, std::span<const std::byte>
 std::ptrdiff_t receive_message(const Descriptor& socket, std::span<std::byte> room,
                                Descriptor* came) noexcept {
   iovec part{room.data(), room.size()};
-  // Room for more than one descriptor, so that those of a peer that sends too many are closed here.
+  // Room for more than one descriptor: if a peer sends several, they arrive here and can be closed.
   alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))] = {};
   msghdr header{};
   header.msg_iov = &part;

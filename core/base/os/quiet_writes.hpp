@@ -8,9 +8,9 @@
 
 namespace dist {
 
-// While it lives, a write that the system refuses fails with an error instead of raising a signal in this
-// thread: SIGXFSZ if the file would exceed RLIMIT_FSIZE, SIGPIPE if the reader is gone. Other threads and the
-// host's signal handlers are not affected.
+// While an object of this class exists, a write that the system refuses fails with an error instead of
+// raising a signal in this thread: SIGXFSZ if the file would exceed RLIMIT_FSIZE, SIGPIPE if the reader is
+// gone. Other threads and the host's signal handlers are not affected.
 class QuietWrites {
  public:
   QuietWrites() noexcept {

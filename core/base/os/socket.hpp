@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends and receives as many bytes as a connected socket takes without blocking, and never raises a signal. Also recognizes
-// IP addresses.
+// Sends and receives as many bytes as a connected socket accepts without blocking, and never raises a signal.
+// Also recognizes IP addresses.
 #pragma once
 
 #include <cstddef>

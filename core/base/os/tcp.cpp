@@ -38,10 +38,10 @@ uint16_t& port_of(sockaddr_storage& address) noexcept {
                                       : reinterpret_cast<sockaddr_in6&>(address).sin6_port;
 }
 
-// Returns 0 or the error. `only_v6`: for IPv6, whether it does not accept IPv4.
+// Creates one listening socket. Returns 0 or the error. `only_v6`: for IPv6, whether the socket refuses IPv4.
 int listen_at(sockaddr_storage address, bool only_v6, int user_timeout_ms, Listening* listening) {
   const socklen_t size = address.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  // The first socket may have received its port from the system.
+  // If the system chose the port of the first socket, the other sockets get the same port.
   if (listening->port != 0) port_of(address) = htons(static_cast<uint16_t>(listening->port));
   Descriptor made(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made.is_open()) return errno;
@@ -109,7 +109,7 @@ Descriptor duplicate(int socket) noexcept { return Descriptor(::fcntl(socket, F_
 
 namespace {
 
-// Returns the error of the address that failed, or 0.
+// Listens on all addresses of one host. Returns the error of the address that failed, or 0.
 int listen_on_one(const std::string& host, const std::string& port, int user_timeout_ms,
                   Listening* listening) {
   addrinfo hints{};
@@ -128,7 +128,7 @@ int listen_on_one(const std::string& host, const std::string& port, int user_tim
 }  // namespace
 
 Listening listen_on(const std::vector<std::string>& hosts, const std::string& port, int user_timeout_ms) {
-  // The port that the system chooses for one address may be in use on another.
+  // If the system chooses the port, the port that it chose for one address may be in use on another one.
   for (int attempts = port == "0" ? 16 : 1;;) {
     Listening listening;
     int error = 0;
@@ -166,7 +166,7 @@ Accept accept_on(const Descriptor& listening, Descriptor* socket, std::string* p
 }
 
 void shut_down(const Descriptor& socket) noexcept {
-  // Otherwise the kernel keeps the connection until the peer has received everything.
+  // Without this, the kernel keeps the connection until the peer has received everything.
   const linger discard{1, 0};
   (void)setsockopt(socket.number(), SOL_SOCKET, SO_LINGER, &discard, sizeof discard);
   (void)::shutdown(socket.number(), SHUT_RDWR);

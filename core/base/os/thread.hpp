@@ -32,7 +32,8 @@ void name_this_thread(const char* name) noexcept;
 // them on every thread.
 void block_async_signals() noexcept;
 
-// Blocks them on this thread during its lifetime, for threads that it starts: they inherit the mask.
+// Blocks asynchronous signals on this thread during the object's lifetime, so that threads that it starts
+// inherit the mask.
 class AsyncSignalsBlocked {
  public:
   AsyncSignalsBlocked() noexcept;
@@ -62,9 +63,9 @@ class ThreadKey {
   bool made_;
 };
 
-// Arranges for End() to be called when this thread ends. This may be called from code that runs at that
-// point, a destructor of the host's thread-specific data; End() still runs after it, whereas a thread_local's
-// destructor would not. Returns false if the system has no more keys.
+// Arranges for End() to be called when this thread ends. The call may come from a destructor of the host's
+// thread-specific data, that is while the thread is already ending. End() then still runs later, whereas the
+// destructor of a thread_local would not. Returns false if the system has no more keys.
 template <void (*End)()>
 bool call_at_thread_end() noexcept {
   static thread_local constinit bool asked = false;
@@ -85,11 +86,11 @@ bool call_at_thread_end() noexcept {
   return asked;
 }
 
-// The smallest stack for a thread of the library. It covers what the system needs, including thread-local
-// data and signal frames, the library's own calls, and a modest host function.
+// The smallest stack for a thread of the library. It covers what the system needs (including thread-local
+// data and signal frames), the library's own calls, and a modest host function.
 std::size_t least_stack_bytes() noexcept;
 
-// The number of threads that the system runs at a time, for all processes.
+// The maximum number of threads that the system runs at a time, for all processes together.
 int64_t most_threads() noexcept;
 
 // A system thread. Unlike with std::thread, a failure to create one is a status.
@@ -105,14 +106,14 @@ class Thread {
   Status start(void* (*main)(void*), void* argument, std::size_t stack_bytes = 0,
                const CpuSet* cpus = nullptr) noexcept;
   bool started() const noexcept { return started_; }
-  // For a started thread: the name that ps and debuggers show, and the CPU (by the system's number) to which
-  // it is bound. The creator sets both, so that they are visible once the creation is complete. keep_on()
-  // returns false if the system refuses.
+  // For a started thread: name() sets the name that ps and debuggers show, and keep_on() binds the thread to
+  // a CPU (by the system's number). The creator calls both, so that the results are visible once the creation
+  // is complete. keep_on() returns false if the system refuses.
   void name(const char* name) noexcept;
   bool keep_on(int cpu) noexcept;
   // Waits for the thread to end; afterwards it may be started again. Does nothing if it was not started.
   void join() noexcept;
-  // The thread runs to completion on its own.
+  // Lets the thread run to completion on its own.
   void detach() noexcept;
 
  private:

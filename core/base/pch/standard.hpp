@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The standard headers that most of the library uses, precompiled. Every file still includes what it needs itself:
-// -Db_pch=false, which `./dev lint` sets, builds without this one.
+// The standard headers that most of the library uses, precompiled. Every file still includes what it needs
+// itself, so that -Db_pch=false, which `./dev lint` sets, builds without this one.
 #include <algorithm>
 #include <array>
 #include <atomic>
