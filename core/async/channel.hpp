@@ -28,7 +28,7 @@ struct ChannelHome {
   // Processes blocks in parallel to the members; NULL: only members do, when they wait or test.
   Arena* helpers;
   AsyncMemory* memory;
-  std::size_t cache_bytes;  // as in Exchange
+  std::size_t cache_bytes;  // size of the last-level cache
   Crossings* crossings;     // NULL: there are no other workers
 };
 

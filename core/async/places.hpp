@@ -43,7 +43,8 @@ class Places {
   // One member's part in one collective.
   struct Brought {
     std::atomic<uint32_t> number{0};  // of the collective; written last, as the publication of the rest
-    // The signature's digest, for peers that cannot tell to which number it belongs when they read it.
+    // The signature's digest. It is atomic, because peers may read it while the entry is being reused for a
+    // later number.
     std::atomic<uint64_t> digest{0};
     Signature signature;
     CallDescriptor descriptor{};

@@ -412,7 +412,7 @@ void Call::state_tensors(Signature& signature, uint64_t digest, int64_t elements
   signature.function = reinterpret_cast<const void*>(op == DIST_REDUCE_USER ? user_op : nullptr);
   signature.element_bytes = static_cast<int32_t>(element_bytes);
   signature.tensors = static_cast<int64_t>(n);
-  // Either all members specify a number of contributions, or none does; likewise for weights.
+  // Either all members specify a number of contributions, or none does. The same holds for weights.
   signature.contributes = contributions != 0;
   signature.weighted = weights != nullptr;
   if (n > 0) {

@@ -27,7 +27,7 @@ Exchange::Exchange(const Call& call, int size, const CallDescriptor* const* desc
                    std::size_t cache_bytes, TaskList::Ranks local) noexcept
     : call_(call), descriptors_(descriptors), size_(size), tasks_(call, size, descriptors, local) {
   const auto members = static_cast<std::size_t>(size);
-  // Either all members specify their number of contributions, or none does; likewise for weights.
+  // Either all members specify a number of contributions, or none does. The same holds for weights.
   if (call.plain()) {
     sources_ = members;
   } else {

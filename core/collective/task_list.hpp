@@ -47,15 +47,15 @@ class TaskList {
   };
   // The part of a tensor that moves from a task's sources to its destinations. It consists of runs of `run`
   // elements. In a source, the first run begins src_first elements after the tensor's first element, and each
-  // further run src_step elements after the previous one; dst_first and dst_step describe a destination
-  // likewise. On a side that is not cut, the runs are contiguous.
+  // further run src_step elements after the previous one; dst_first and dst_step have the same
+  // meaning for a destination. On a side that is not cut, the runs are contiguous.
   struct Region {
     std::size_t run = 0;
     std::size_t src_step = 0;
     std::size_t dst_step = 0;
     std::size_t src_first = 0;
     std::size_t dst_first = 0;
-    int64_t src_offset = 0;  // the same, in steps along the axis
+    int64_t src_offset = 0;  // where the region begins, in steps along the axis
     int64_t dst_offset = 0;
   };
 

@@ -39,7 +39,7 @@ class WorkerCrossing {
   struct Options {
     uint32_t stream;
     std::size_t most_bytes;   // limit for tensor bytes in flight
-    std::size_t cache_bytes;  // as in Exchange
+    std::size_t cache_bytes;  // size of the last-level cache
   };
 
   // Throws std::bad_alloc.

@@ -30,7 +30,7 @@ class WorkerPieces {
     const Group& group;
     WorkerRound& round;
     int member;               // rank among this worker's members
-    std::size_t cache_bytes;  // as in Exchange
+    std::size_t cache_bytes;  // size of the last-level cache
   };
   // `room` must have the size that needs() computes. `descriptors` and the schedule are those of all members.
   WorkerPieces(const Side& side, const Call& call, const WorkerSchedule& schedule,

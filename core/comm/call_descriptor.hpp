@@ -23,7 +23,7 @@ struct CallDescriptor {
     int32_t destination;  // permute, which has no parts: the rank that receives `in`; -1: none
   };
   union {
-    uint32_t near_whole;  // whole(), likewise
+    uint32_t near_whole;  // whole(); kFar: does not fit
     int32_t source;       // permute: the rank whose `in` this member receives; -1: none
   };
   bool strided;  // some tensor is strided

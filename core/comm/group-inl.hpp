@@ -245,7 +245,7 @@ void BasicGroup<Sync>::await_done(int me, int peer) noexcept {
   keep_apart_from(me, peer);
   while (!spin_until<Sync>(members_[me].patience.extend(policy_), ready, same_cpu(me, peer))) {
     if (memory_.forked()) return;
-    // acquire keeps this load before the one in ready(), as in wait().
+    // acquire keeps this load before the one in ready(), so a later change of the word ends the sleep.
     const uint32_t seen = other.done.value.load(std::memory_order_acquire);
     if (ready()) return;
     other.done.sleep(seen, -1, policy_, ready);
@@ -262,7 +262,7 @@ bool BasicGroup<Sync>::await_all_out(int me) noexcept {
   const auto all_out = [&] { return word.value.load(std::memory_order_seq_cst) == round; };
   const auto over = [&] { return all_out() || abort_state_.load(std::memory_order_seq_cst) != kHealthy; };
   while (!spin_until<Sync>(policy_, over) && !memory_.forked()) {
-    // acquire keeps this load before the ones in over(), as in wait().
+    // acquire keeps this load before the ones in over(), so a later change of the word ends the sleep.
     const uint32_t seen = word.value.load(std::memory_order_acquire);
     if (over()) break;
     word.sleep(seen, -1, policy_, over);
@@ -285,7 +285,7 @@ Status BasicGroup<Sync>::finish_oversubscribed(int me) noexcept {
       if (peer != me && !soon(me, peer, members_[peer].done, [](int) {})) await_done(me, peer);
     }
   }
-  return aborted() ? give_up(me) : kOk;  // as in finish()
+  return aborted() ? give_up(me) : kOk;  // see finish() for why this load suffices
 }
 
 template <class Sync>

@@ -298,15 +298,15 @@ class BasicGroup final : public WaitPlace {
   void leave(int me, Status returned, const ErrorRecord& failure) noexcept {
     leave(me, run(), returned, failure);
   }
-  // The same for a caller that knows run() already, which saves the member a transfer of that cache line.
+  // For a caller that has already read run(). This saves the member a transfer of that cache line.
   void leave(int me, uint32_t run, Status returned, const ErrorRecord& failure) noexcept;
   // The number of the current run.
   uint32_t run() const noexcept { return run_.load(std::memory_order_relaxed); }
 
   // Any thread. Fails the run's rounds with this report, unless they have already failed.
   void condemn(const ErrorRecord& why) noexcept;
-  // The same in two steps, for several groups at once. If claim() returns true, the caller must post() the
-  // report.
+  // claim() and post() together do what condemn() does, for callers that fail several groups at once. If
+  // claim() returns true, the caller must post() the report.
   bool claim() noexcept override;
   void post(const ErrorRecord& report) noexcept override;
 
@@ -386,7 +386,7 @@ class BasicGroup final : public WaitPlace {
     return members_[rank].signatures[round & 1];
   }
 
-  // The latest round of a member, and its number in the run. Only the member's own thread may ask.
+  // The latest round of a member, and its number in the run. Only the member's own thread may call these.
   uint32_t round(int me) const noexcept { return members_[me].round; }
   int64_t sequence(int me) const noexcept { return members_[me].round - first_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a thread that waits tells the transport whether it polls or sleeps. See Transport::polls().
+// Tells the transport whether a waiting thread polls or sleeps. See Transport::polls().
 #pragma once
 
 #include "core/net/transport.hpp"

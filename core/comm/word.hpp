@@ -44,8 +44,8 @@ class Patience {
 // Publisher and sleeper each store and then load what the other stores. If neither saw the other's store, the
 // sleeper would never be woken. The policy selects one of two ways to prevent that:
 //
-// - Symmetric: both stores and both loads are seq_cst, so there is one total order, and the thread that stores
-//   second sees the other's store.
+// - Symmetric: both stores and both loads are seq_cst, so there is one total order, and the thread that
+//   stores second sees the other's store.
 // - Asymmetric: only the compiler keeps the publisher's store and load in order. The sleeper calls
 //   rare_barrier() between its store and load. If the barrier takes effect after the publisher's load, it is
 //   also after the publisher's store, which the sleeper's load then sees. If it takes effect before, the

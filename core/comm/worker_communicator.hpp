@@ -128,10 +128,10 @@ class WorkerCommunicator final : public TransportListener {
 
   // Call this before a run, after the group's begin_run() and the whole's, with no member inside.
   void begin_run() noexcept;
-  // All members have left their functions; peers that wait for this worker are notified. If `returned` is not
-  // OK, `failure` is the reason. For a part, any thread may call this, and only the first call has an effect.
-  // `collectives_failed`: a collective of this worker's members failed, in any of their groups. `announced`:
-  // bits that this worker announces to all others at the end of this run.
+  // Call this when all members have left their functions. Notifies the peers, which may be waiting for this
+  // worker. If `returned` is not OK, `failure` is the reason. For a part, any thread may call this, and only
+  // the first call has an effect. `collectives_failed`: a collective of this worker's members failed, in any
+  // of their groups. `announced`: bits that this worker announces to all others at the end of this run.
   void leave(Status returned, const ErrorRecord& failure, bool collectives_failed = false,
              uint32_t announced = 0) noexcept;
   // Call this between runs. Waits until worker 0 has reported the end of the latest run, and returns the bits
@@ -141,9 +141,9 @@ class WorkerCommunicator final : public TransportListener {
   // Call this between runs, on any worker. Returns the bits that the others announced at the ends of this run
   // and the previous one, as far as they have arrived.
   uint32_t announced_by_others() noexcept;
-  // Whether a collective of its group has failed in this run.
+  // Whether a collective of the group has failed in this run.
   bool failed() const noexcept { return group_.aborted(); }
-  // For a part: whether it takes part in this run, so that it must leave and others may wait for that.
+  // For a part: whether it takes part in this run. If so, it must leave, and other workers may wait for that.
   bool joined() const noexcept { return joined_.load(std::memory_order_acquire); }
   // For a whole, before it leaves: returns, as bits, the parts that its notice will list. Each of them leaves
   // before the whole does.
@@ -164,7 +164,7 @@ class WorkerCommunicator final : public TransportListener {
   // ---- From meet_and_move() to the end of the collective ----
 
   // release() is called by the leader and lets the other members continue; await_release() is called by each
-  // of them before its first step. Both return false if the group is aborted; then finish() comes next. Only
+  // of them before its first step. Both return false if the group is aborted; then call finish(). Only
   // the leader makes this decision, so no member waits for one that has gone.
   bool release() noexcept;
   bool await_release(int member) noexcept;
@@ -323,22 +323,22 @@ class WorkerCommunicator final : public TransportListener {
   uint32_t announced_ = 0;  // by this worker, at the end of the latest run
   uint32_t next_stream_ = kFirstPlanned;
   uint64_t number_ = 0;  // number of the current blocking collective, from 1
-  // relaxed: a run that is past its deadline may be left while its leader is still inside.
+  // Atomic, with relaxed accesses: a run that is past its deadline may be left while its leader is inside.
   std::atomic<uint64_t> completed_{0};   // collectives whose messages have all been sent
   std::atomic<uint64_t> begun_{0};       // the latest asynchronous collective that has begun
   std::atomic<uint64_t> planned_{0};     // rounds of plans that have begun
-  std::atomic<uint64_t> own_failed_{0};  // runs in which collectives failed on this worker
-  std::atomic<uint64_t> failed_{0};      // and on any worker, before heard_run_
+  std::atomic<uint64_t> own_failed_{0};  // runs in which a collective failed on this worker
+  std::atomic<uint64_t> failed_{0};      // runs before heard_run_ in which one failed on any worker
   std::atomic<bool> reported_{false};    // the reporter has sent its report in this run
   std::atomic<uint64_t> parts_{0};       // of a whole: the parts that this worker has used in this run
-  uint64_t closed_parts_ = 0;            // the same, when the run ended
+  uint64_t closed_parts_ = 0;            // parts_ when the run ended
   std::atomic<bool> joined_{false};      // of a part: it takes part in this run
   std::atomic<bool> said_{false};        // of a part: it has sent its leave notice
   std::atomic<bool> listening_{false};   // receives for notices are posted
   int64_t start_ns_ = 0;
   int64_t limit_ns_ = 0;
   bool polling_ = false;     // used by the leader only; see Polling
-  int cpus_ = 0;             // that the leader may use; 0: not known in this run
+  int cpus_ = 0;             // number of CPUs that the leader may use; 0: not known in this run
   int64_t patience_ns_ = 0;  // how much longer than usual the leader polls before it sleeps
   Standstill standstill_;
   std::byte own_leave_[WorkerNotice::kBytes];

@@ -213,8 +213,8 @@ void WorkerRound::begin(const MessageKey& at, const Signature& signature, std::s
       receive);
 }
 
-// If the others came for the same collective, their payloads are as large as this worker's. A worker without
-// memory for them must report that before it sends its own.
+// Reserves memory for the others' payloads, which are as large as this worker's if the others make the same
+// call. A worker without memory for them must report that before it sends its own payloads.
 bool WorkerRound::reserve_for_alike() noexcept {
   if (sizes_vary(own_)) return false;
   for (int p = 0; p < members_.num_members(); ++p) {

@@ -7,7 +7,7 @@
 //     proceed()   call it when settled(): goes from headers to payload sizes, if those of the members differ,
 //                 and to payloads; then here() is true, and what all members bring is in this worker's memory
 //     pass()      afterwards, as often as needed: exchanges tensors; they have arrived when settled()
-//     take_back() abandons the round: all memory belongs to this worker again
+//     take_back() abandons the round; afterwards no transfer uses this worker's memory
 //
 // Messages are identified by the run, the group, the stream and the collective's number in the stream. A
 // stream is a series of collectives that all workers number identically; each stream has its own WorkerRound.
@@ -84,7 +84,8 @@ struct WorkerMembers {
 
 class WorkerRound {
  public:
-  // Limit for how much longer a payload may be than this worker's longest one; payloads differ in few fields.
+  // How much longer a payload may be than this worker's longest one. Payloads of one call differ only in few
+  // fields.
   static constexpr std::size_t kMostBeside = std::size_t{1} << 20;
 
   // Why the workers cannot continue, apart from failed messages.

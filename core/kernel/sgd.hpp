@@ -15,7 +15,7 @@ namespace dist {
 struct SgdArguments {
   const std::byte* gradient;
   std::byte* const* parameters;  // the first copy is read; all are written
-  std::byte* const* velocities;  // likewise; NULL: no momentum
+  std::byte* const* velocities;  // the first copy is read; all are written; NULL: no momentum
   std::size_t copies;            // 1 or more, at different addresses
   std::size_t count;             // elements
   double scale;                  // factor of the gradient

@@ -43,13 +43,13 @@ class Attendance {
     int64_t late_ns = 0;
   };
 
-  // For `members` members of worker `me`. Throws std::bad_alloc.
+  // `members` is the number of members of this worker, `me`. Throws std::bad_alloc.
   Attendance(Memory& memory, int members, int workers, int me)
       : me_(me),
         came_ns_(static_cast<std::size_t>(members), &memory),
         peers_(static_cast<std::size_t>(workers), &memory) {}
 
-  // Called for each member of this worker before its peers can know that it has arrived. Any thread.
+  // Call this on any thread for each member of this worker, before its peers can see that it has arrived.
   void arrive(int member, int64_t now_ns) noexcept { came_ns_[static_cast<std::size_t>(member)] = now_ns; }
 
   // ---- On one thread, when all of them have arrived ----

@@ -56,7 +56,7 @@ class Sum {
 };
 
 inline constexpr int kCollectives = 32;  // a power of two; the indices of all collectives are smaller
-inline constexpr int kStatuses = 16;     // likewise for statuses; others count as UNKNOWN
+inline constexpr int kStatuses = 16;     // larger statuses count as UNKNOWN
 
 class alignas(128) Recorder {
  public:

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Clocks: monotonic time, the CPU's time counter, and the pause of spin loops.
 #pragma once
 
 #include <time.h>

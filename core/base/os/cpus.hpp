@@ -23,7 +23,7 @@ int usable_cpus(const char* root = "") noexcept;
 int usable_cpus(int allowed, double quota) noexcept;
 int allowed_cpus() noexcept;
 
-int ask_current_cpu() noexcept;  // asks the C library
+int ask_current_cpu() noexcept;  // by the C library, which may make a system call
 // The CPU that runs this thread now. Cheap: no system call on Linux. Negative if unknown.
 inline int current_cpu() noexcept {
 #ifdef DIST_HAS_RSEQ
