@@ -31,7 +31,7 @@ class AsyncMemory {
     } while (!taken_.compare_exchange_weak(taken, taken + bytes, std::memory_order_relaxed));
     return true;
   }
-  // For memory that must not be refused, because the group could not continue without it.
+  // Takes memory that must not be refused, because the group could not continue without it.
   void take_anyway(std::size_t bytes) noexcept { taken_.fetch_add(bytes, std::memory_order_relaxed); }
   void give_back(std::size_t bytes) noexcept { taken_.fetch_sub(bytes, std::memory_order_relaxed); }
 

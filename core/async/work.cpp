@@ -46,8 +46,8 @@ int64_t longest_sleep(Work* const* works, std::size_t n, int64_t left_ns, bool l
   return std::min(slice < 0 ? kLongestSleepNs : slice, longest);
 }
 
-// For a thread that is already counted as a sleeper. It only checks and processes no blocks, because a
-// failure waits until no thread counts as a sleeper.
+// The condition under which a thread wakes that already counts as a sleeper. It only checks and processes no
+// blocks, because a failure waits until no thread counts as a sleeper.
 bool worth_a_look(Work* const* works, std::size_t n) noexcept {
   return std::any_of(works, works + n, [](const Work* w) { return w->settled() || w->stuck(); });
 }
@@ -151,7 +151,7 @@ void Work::end(dist_status code) noexcept {
 
 bool Work::ended() noexcept {
   if (!under_way()) return true;
-  // For a member that only tests, this is the only check of the clock.
+  // If a member only tests, this is the only check of the clock.
   const bool late = group_.past_deadline();
   if (advance()) {
     if (late) (void)group_.check_run();

@@ -77,7 +77,7 @@ struct CollectiveTraits {
   }
 };
 
-// By index. Collectives that exchange no lists of tensors have only a name.
+// Indexed by index_of(). Collectives that exchange no lists of tensors have only a name.
 inline constexpr CollectiveTraits kTraits[] = {
     {.name = "none"},
     {.name = "all_reduce", .reduces = true},

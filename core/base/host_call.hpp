@@ -45,8 +45,8 @@ inline Status check_may_call() noexcept {
     return kOk;
   return refused_call();
 }
-// Also fails in a callback that must not wait. `call` is the function's name; NULL: any function that reads
-// an element.
+// Like check_may_call(), but also fails in a callback that must not wait. `call` is the function's name;
+// NULL: any function that reads an element.
 inline Status check_may_wait(const char* call) noexcept {
   if (host_call_here == nullptr) [[likely]]
     return kOk;

@@ -76,7 +76,7 @@ class Memory final : public std::pmr::memory_resource {
   void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept;
 
-  // For code that must not throw: returns NULL if no memory is left.
+  // Returns NULL if no memory is left. For code that must not throw.
   void* try_allocate(std::size_t bytes, std::size_t align) noexcept;
   void free(void* memory, std::size_t bytes, std::size_t align) noexcept;
 

@@ -17,9 +17,9 @@ enum class GlobalReplica : int32_t {};
 inline constexpr LocalReplica kNoLocalReplica{-1};
 inline constexpr GlobalReplica kNoReplica{-1};
 
-// For array indexes.
+// The number as an index of arrays.
 constexpr std::size_t index(LocalReplica replica) noexcept { return static_cast<std::size_t>(replica); }
-// For messages and the C interface.
+// The number for messages and the C interface.
 constexpr int32_t number(GlobalReplica replica) noexcept { return static_cast<int32_t>(replica); }
 
 class ReplicaCount {
@@ -42,7 +42,7 @@ class ReplicaCount {
     const int64_t local = int64_t{number(replica)} - number(first_);
     return local >= 0 && local < local_ ? LocalReplica{static_cast<int32_t>(local)} : kNoLocalReplica;
   }
-  // For messages: "0 to 3".
+  // The last replica of this process, for messages such as "0 to 3".
   constexpr GlobalReplica last() const noexcept { return global_of(LocalReplica{local_ - 1}); }
 
  private:

@@ -15,7 +15,7 @@ namespace {
 
 thread_local constinit uint64_t failures = 0;
 
-// In formats, until the message is written: characters that mark where a part of a message begins and ends.
+// Characters that mark the parts of a message in a format. The written message no longer contains them.
 constexpr char kGiven = '\1';     // before what was given
 constexpr char kExpected = '\2';  // before and after the words that precede what was expected
 constexpr char kHint = '\3';      // before and after the words that precede the hint

@@ -36,9 +36,9 @@ class Exchange {
   Exchange(const Call& call, int size, const CallDescriptor* const* descriptors,
            std::size_t cache_bytes) noexcept
       : Exchange(call, size, descriptors, cache_bytes, {0, size}) {}
-  // For members in several processes. `local` are the members of this process, whose outputs the exchange
-  // writes. The other members' descriptors contain sizes, and inputs in staging memory; their outputs are not
-  // used.
+  // Constructs an exchange among members in several processes. `local` are the members of this process, whose
+  // outputs the exchange writes. The other members' descriptors contain sizes, and inputs in staging memory;
+  // their outputs are not used.
   Exchange(const Call& call, int size, const CallDescriptor* const* descriptors, std::size_t cache_bytes,
            TaskList::Ranks local) noexcept;
 

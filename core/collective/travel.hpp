@@ -22,7 +22,7 @@ namespace dist {
 
 class Travel {
  public:
-  // For a validated call of a member in a group with a CPU for every member.
+  // `call` must be a validated call of a member in a group with a CPU for every member.
   Travel(const Member& member, const Call& call) noexcept;
 
   // Copies the member's tensors beside its slot if they can travel, and records in the slot whether they do.

@@ -122,8 +122,8 @@ class WorkerPieces {
   const std::size_t pieces_;
   std::size_t index_ = 0;  // of the next piece
   std::size_t room_ = 0;
-  // By worker. If the schedule folds, these are the owners' lanes, and both arrays are the same; otherwise
-  // the lanes to each worker and from each worker.
+  // Indexed by worker. If the schedule folds, these are the owners' lanes, and both arrays are the same.
+  // Otherwise they are the lanes to each worker, and from each worker.
   StagedLane* sent_;
   StagedLane* got_;
   Passage* passages_;

@@ -73,14 +73,14 @@ class WorkerSchedule {
     return {firsts_[static_cast<std::size_t>(worker)], firsts_[static_cast<std::size_t>(worker) + 1]};
   }
 
-  // If folds(): the lane of an owner.
+  // The lane of an owner. Only if folds().
   Lane owned(int worker) const noexcept;
-  // Otherwise: the lane from one worker to another, or to itself.
+  // The lane from one worker to another, or to itself. Only if not folds().
   Lane between(int from, int to) const noexcept;
   Cursor begin(const Lane& lane) const noexcept;
 
-  // slice(): the number of units in a piece of each lane, at least one, such that no worker needs more than
-  // most_bytes of staging memory. Then the number of pieces.
+  // slice() is the number of units in a piece of each lane: at least one, and so few that no worker needs
+  // more than most_bytes of staging memory. pieces() is the number of pieces.
   std::size_t slice(std::size_t most_bytes) const noexcept;
   std::size_t pieces(std::size_t slice) const noexcept;
 

@@ -88,7 +88,7 @@ struct CallDescriptor {
     out_data = head.out_data;
     strided = head.strided;
   }
-  // For a permute. Call this after set_head().
+  // Sets the peers of a permute. Call this after set_head().
   void set_pair(int32_t to, int32_t from) noexcept {
     destination = to;
     source = from;

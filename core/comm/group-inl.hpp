@@ -114,7 +114,7 @@ template <class Sync>
   if (apart.moves && Sync::move_to(room)) count(apart.moved);
 }
 
-// In an oversubscribed group: waits until all members have arrived; the last one compares all slots.
+// Waits, in an oversubscribed group, until all members have arrived. The last one compares all slots.
 template <class Sync>
 Status BasicGroup<Sync>::come(int me, int64_t timeout_ns, bool* out_last) noexcept {
   const uint32_t round = members_[me].round;
@@ -227,7 +227,7 @@ void BasicGroup<Sync>::log_waiting(int me, int peer, int64_t waited_ns) const no
   const Signature& signature = members_[me].signatures[round & 1];
   for (int i = 0; peer < 0 && i < size_; ++i) {
     const Slot& theirs = members_[i].slots[round & 1];
-    // Only the number is used; acquire costs nothing here.
+    // Only the number is used. acquire costs nothing here.
     if (theirs.round.value.load(std::memory_order_acquire) != round) peer = i;
   }
   host_.log(DIST_LOG_WARNING, "%s %d is still waiting for %s %d in %s #%lld%s%s after %lld s", naming_.word(),

@@ -298,7 +298,7 @@ class BasicGroup final : public WaitPlace {
   void leave(int me, Status returned, const ErrorRecord& failure) noexcept {
     leave(me, run(), returned, failure);
   }
-  // For a caller that has already read run(). This saves the member a transfer of that cache line.
+  // Overload for a caller that has already read run(), which saves the member a transfer of that cache line.
   void leave(int me, uint32_t run, Status returned, const ErrorRecord& failure) noexcept;
   // The number of the current run.
   uint32_t run() const noexcept { return run_.load(std::memory_order_relaxed); }

@@ -7,7 +7,8 @@
 
 namespace dist {
 
-// For a child that was forked inside a host function called from a round. The child has no peers to wait for.
+// The failure of a child that was forked inside a host function called from a round. It has no peers to wait
+// for.
 inline Status no_peers() noexcept {
   return failed_precondition(
       "this process is a forked child of the strategy's process, and threads do not survive fork(). Create a "
@@ -141,7 +142,7 @@ Status BasicGroup<Sync>::give_up(int me) noexcept {
   return fail(report_);
 }
 
-// For a member that reaches its next round when the group is already aborted; it has published nothing.
+// Called by a member that reaches its next round when the group is already aborted. It has published nothing.
 template <class Sync>
 Status BasicGroup<Sync>::turned_away() noexcept {
   const bool there = await_report([&] {

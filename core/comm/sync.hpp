@@ -24,8 +24,7 @@ struct OsSync {
   // changes nothing, so no second one is needed.
   static constexpr bool kSpins = true;
 
-  // For use between a store and a load that only rare_barrier() orders: prevents the compiler from reordering
-  // them.
+  // Prevents the compiler from reordering a store and a load that only rare_barrier() orders.
   static void compiler_barrier() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
   static void rare_barrier() noexcept { dist::rare_barrier(); }
 
@@ -34,7 +33,7 @@ struct OsSync {
   }
   static void unpark_all(const Atomic<uint32_t>& word) noexcept { dist::unpark_all(word); }
 
-  // For loops that wait for another thread.
+  // Called in loops that wait for another thread.
   static void yield() noexcept { yield_this_thread(); }
   // The time before which this thread does not yield in such loops; see BasicSpinTime.
   static int64_t& yields_from_ns() noexcept {

@@ -10,7 +10,7 @@
 
 namespace dist {
 
-// How the members of one group wait.
+// How the members of a group wait.
 struct WaitPolicy {
   bool oversubscribed = false;  // more threads than CPUs: yield instead of spinning
   int stripes = 1;              // number of members that can run at the same time

@@ -92,8 +92,8 @@ class WorkerCommunicator final : public TransportListener {
     BackgroundWork* background = nullptr;  // must outlive the communicator; NULL: none
     // The numbers by which programs know the workers; empty: 0, 1, ... A part uses its whole's.
     std::span<const int> names = {};
-    // For a part, otherwise NULL and empty: its whole, which must outlive it; which of the whole's workers
-    // take part, in ascending order; which of all replicas the members are.
+    // Only for a part; otherwise NULL and empty: its whole, which must outlive it; the whole's workers that
+    // take part, in ascending order; and the numbers of the members among all replicas.
     WorkerCommunicator* whole = nullptr;
     std::span<const int> workers = {};
     std::span<const int32_t> replicas = {};
@@ -282,7 +282,7 @@ class WorkerCommunicator final : public TransportListener {
   bool find_trouble(WorkerRound& round, Found* out) noexcept;
   Status fail_all(const Found& found) noexcept;
   Status fail_all(const WorkerRound::Problem& problem) noexcept;
-  // One step of failing the round, without waiting. Returns true once the group is aborted.
+  // Takes one step towards failing the round, without waiting. Returns true once the group is aborted.
   bool try_to_fail(const Found& found) noexcept;
 
   // These require the lock:

@@ -47,8 +47,8 @@ class Payload {
   const std::byte* data() const noexcept { return data_; }
   std::size_t bytes() const noexcept { return bytes_; }
 
-  // For a member's own payload: it contains everything that the member brings, including the elements of its
-  // tensors.
+  // In a member's own payload: whether it contains everything that the member brings, including the elements
+  // of its tensors.
   bool complete = true;
 
  private:
@@ -75,7 +75,7 @@ struct WorkerMembers {
 
   int num_workers() const noexcept { return static_cast<int>(firsts.size()) - 1; }
   int num_members() const noexcept { return firsts.back(); }
-  // For one past the last worker, this is the number of all members.
+  // The rank of a worker's first member. For one past the last worker, this is the number of all members.
   int first_of(int worker) const noexcept { return firsts[static_cast<std::size_t>(worker)]; }
   int count_of(int worker) const noexcept { return first_of(worker + 1) - first_of(worker); }
   int first() const noexcept { return first_of(me); }

@@ -206,8 +206,8 @@ ErrorRecord WorkerCommunicator::diagnosis_of(WorkerRound& round, Trouble trouble
   return report;
 }
 
-// For a part: a worker that left the run without using the part sends no notice for it, so the whole's notice
-// is used.
+// Copies the whole's notices to a part. A worker that left the run without using the part sends no notice for
+// it, so the whole's notice is used.
 void WorkerCommunicator::hear_of_whole() noexcept {
   if (whole_ == nullptr) return;
   each_peer([&](int w, Peer& peer) {

@@ -40,7 +40,8 @@ struct PartialArguments {
   bool continues;               // acc holds the fold of earlier sources; false: these sources are the first
 };
 
-// For pairs that check_op() accepts, except the host's operator, which works in its own accumulator.
+// Folds the sources into the accumulator. check_op() must accept the pair, and the operator must not be the
+// host's, which works in its own accumulator.
 void fold_partial(dist_dtype dtype, dist_reduce_op op, const PartialArguments& args) noexcept;
 
 // acc = T(0, num_src) of the sources; `continues` must be false. If depends_on_order() or with weights, the
@@ -83,8 +84,8 @@ class ExactPartial {
   bool all_negative_zero_ = true;
 };
 
-// For f16, bf16, f32 and f64. `acc` has one accumulator for each of `count` elements, to which the sources
-// are added.
+// Adds the sources to exact sums of f16, bf16, f32 or f64. `acc` has one accumulator for each of `count`
+// elements.
 void fold_exact(dist_dtype dtype, const std::byte* const* src, const double* weights, std::size_t num_src,
                 std::size_t count, ExactPartial* acc) noexcept;
 // `divisor` is as in ExactArguments. The accumulators must not be used afterwards.

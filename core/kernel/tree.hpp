@@ -31,8 +31,8 @@ inline constexpr std::size_t kTreeSlots = 20;
 // MAX.
 bool depends_on_order(dist_dtype dtype, dist_reduce_op op) noexcept;
 
-// For pairs that check_op() accepts, and `num_src` sources. If the order does not matter, this is
-// reduce_kernel(). f16 and bf16 accumulate in f32 and are rounded once.
+// Returns the kernel for a pair that check_op() accepts and for `num_src` sources. If the order does not
+// matter, this is reduce_kernel(). f16 and bf16 accumulate in f32 and are rounded once.
 ReduceKernel tree_kernel(dist_dtype dtype, dist_reduce_op op, std::size_t num_src) noexcept;
 
 // Returns the kernel of one of kernel_targets() by name; NULL if the CPU or the build does not have that

@@ -71,7 +71,7 @@ class Metrics : private Exposition {
     sample(name, replica);
     Exposition::seconds(recorder_.sum_ns(ticks));
   }
-  // One sample for each status except OK that has occurred.
+  // Writes one sample for each status except OK that has occurred.
   void errors(const char* name, LocalReplica replica, const Sum& (Recorder::*sum)(int) const noexcept) {
     for (int status = 1; status < kStatuses; ++status) {
       const uint64_t count = (recorder_[replica].*sum)(status).get();
@@ -81,7 +81,7 @@ class Metrics : private Exposition {
       value(count);
     }
   }
-  // One sample for each collective that has been called.
+  // Writes one sample for each collective that has been called.
   static_assert(index_of(kLastCollective) < kCollectives);
   void kinds(const char* name, LocalReplica replica, const Sum Recorder::Kind::*sum) {
     for (std::size_t i = 1; i <= index_of(kLastCollective); ++i) {

@@ -84,9 +84,9 @@ class Snapshot {
   ReplicaCount replicas() const noexcept { return replicas_; }
   WorkerNumber worker() const noexcept { return worker_; }
   int64_t now_ns() const noexcept { return now_ns_; }
-  // By replica, then by time; at the end those of the worker itself.
+  // The events, ordered by replica and then by time. Those of the worker itself are at the end.
   std::span<const Event> events() const noexcept { return events_; }
-  // In no particular order.
+  // The rounds, in no particular order.
   std::span<const Round> rounds() const noexcept { return rounds_; }
 
  private:

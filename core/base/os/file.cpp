@@ -75,7 +75,7 @@ std::size_t folder_bytes(const char* path) noexcept {
   return slash == nullptr ? 0 : static_cast<std::size_t>(slash + 1 - path);
 }
 
-// If the result is not open, errno is set.
+// Opens the folder of a path. If the result is not open, errno is set.
 Descriptor open_folder_of(const char* path) noexcept {
   char folder[4096] = ".";  // the system accepts no longer path
   const std::size_t length = folder_bytes(path);
