@@ -60,7 +60,8 @@ class BasicOversubscribedBarrier {
   // Called by a member that is done with all buffers. Returns true if it is the last one.
   bool go_out(uint32_t round, int size, const WaitPolicy& policy) noexcept {
     if (out_.fetch_add(1, std::memory_order_acq_rel) + 1 != static_cast<uint32_t>(size)) return false;
-    // relaxed: no member gets here in the next round before `all_out` is published.
+    // relaxed: no member gets here in the next round before all members have arrived there. This member
+    // arrives there later, and its arrival publishes the store.
     out_.store(0, std::memory_order_relaxed);
     all_out_.publish(round, policy);
     return true;
