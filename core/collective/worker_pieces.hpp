@@ -4,6 +4,7 @@
 // that is contiguous in the tensor is not copied if it is the only content of a message or is folded here.
 // Peers, or a transport, then access a member's buffers directly, but only between the steps below, while no
 // member can leave. No function here waits:
+//
 //     next          finds the place of the next piece in staging memory, which is made large enough once
 //     pack          copies elements of the member's own tensors    each member its own
 //     ins           sends them to owners; if nothing is folded, to the workers that need them

@@ -80,7 +80,7 @@ template <class Sync>
   for (int i = 0; i < size_; ++i) members_[i].round = latest + 2;
   barrier_.clear();
   ++failures_;
-  // relaxed: like the members' fields.
+  // relaxed: no member is inside, as begin_run() explains.
   has_reason_.store(false, std::memory_order_relaxed);
   abort_state_.store(kHealthy, std::memory_order_release);
 }
@@ -270,7 +270,8 @@ bool BasicGroup<Sync>::await_all_out(int me) noexcept {
   return all_out();
 }
 
-// Returns true if this is the last member of an oversubscribed group.
+// Announces that the member is done with all buffers. Returns true if it is the last member of an
+// oversubscribed group to do so.
 template <class Sync>
 bool BasicGroup<Sync>::say_done(int me) noexcept {
   const uint32_t round = members_[me].round;

@@ -293,8 +293,8 @@ class BasicGroup final : public WaitPlace {
   // Call this when the member is about to wait for a peer that runs on `cpu`.
   void keep_apart(int me, int cpu) noexcept;
 
-  // The member has left its function. If `returned` is not OK, `failure` is the reason. Peers that wait for
-  // the member, now or later, fail immediately.
+  // Call this when the member has left its function. If `returned` is not OK, `failure` is the reason. Peers
+  // that wait for the member, now or later, fail immediately.
   void leave(int me, Status returned, const ErrorRecord& failure) noexcept {
     leave(me, run(), returned, failure);
   }
@@ -303,15 +303,15 @@ class BasicGroup final : public WaitPlace {
   // The number of the current run.
   uint32_t run() const noexcept { return run_.load(std::memory_order_relaxed); }
 
-  // Any thread. Fails the run's rounds with this report, unless they have already failed.
+  // Fails the run's rounds with this report, unless they have already failed. Any thread may call this.
   void condemn(const ErrorRecord& why) noexcept;
   // claim() and post() together do what condemn() does, for callers that fail several groups at once. If
   // claim() returns true, the caller must post() the report.
   bool claim() noexcept override;
   void post(const ErrorRecord& report) noexcept override;
 
-  // Any thread. Cancels the run's rounds. The reason, if given, appears in every report. The overload with a
-  // reason may only be called while the run lasts.
+  // Cancels the run's rounds. The reason, if given, appears in every report. Any thread may call this, but
+  // the overload with a reason only while the run lasts.
   void cancel() noexcept;
   void cancel(const char* reason) noexcept;
   // The reason given to cancel(); NULL if there is none, or not yet.
@@ -321,7 +321,8 @@ class BasicGroup final : public WaitPlace {
 
   // ---- For asynchronous and planned work (core/async/channel.hpp) ----
 
-  // Counts the events of such work. Threads that wait for it sleep here; an abort wakes them, too.
+  // A counter of the events of such work. Threads that wait for the work sleep on it; an abort wakes them,
+  // too.
   Word& progress() noexcept { return progress_; }
   // From now on, a member that leaves wakes the threads that wait for progress.
   void watch_departures() noexcept { watched_.store(true, std::memory_order_relaxed); }

@@ -14,9 +14,10 @@
 //                                      tensors are exchanged between workers
 //     finish          finish
 //
-// Invariant: everything that is sent and received lies in memory of the communicator. So a member that gives
-// up never waits for the network, only until the leader has cancelled the transfers in flight. Only the
-// leader checks the deadline; the other members wait for the leader.
+// Invariant: everything that is sent and received lies in memory of the communicator, or in tensors of the
+// leader (core/collective/worker_pieces.hpp). So a member that gives up never waits for the network, only
+// until the leader has cancelled the transfers in flight. Only the leader checks the deadline; the other
+// members wait for the leader.
 //
 // Messages contain the number of the collective, which all workers count identically. Failures travel in
 // notices, for which each worker always has a receive posted:
@@ -67,7 +68,8 @@ class BackgroundWork {
  public:
   // Does not wait.
   virtual void advance() noexcept = 0;
-  // Something has happened that advance() may need to handle. Any thread; it must not call a transport.
+  // Called on any thread when something has happened that advance() may need to handle. It must not call a
+  // transport.
   virtual void wake() noexcept = 0;
 
  protected:
