@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls: requests from this process to a server, usually in another process, and the responses. Both are byte
-// strings up to a size limit; their meaning is up to the client and the server.
+// strings up to a size limit. The client and the server define what they contain.
 //
-// A channel leads to one server. It connects when the first call needs it, and if the server is not there yet
-// it retries for as long as a call waits. Once part of a request has been sent, a broken connection fails the
-// call, because nobody knows whether the server has executed it.
+// A channel connects to one server when its first call needs the connection. If the server does not accept
+// connections yet, the channel retries for as long as a call waits. Once part of a request has been sent, a
+// broken connection fails the call, because the client cannot know whether the server has executed it.
 #pragma once
 
 #include <cstddef>
@@ -89,13 +89,15 @@ class CallChannel {
   // `timeout_ns` tells the server how long the client waits; 0: not specified. The call must stay in place
   // until it has been answered or taken back.
   virtual void begin(OutgoingCall& call, Ref<CallParts> request, int64_t timeout_ns) noexcept = 0;
-  // When this returns, the call has been answered, or never will be. The server is notified.
+  // When this returns, either the call has been answered, or it never will be. The channel notifies the
+  // server.
   virtual void take_back(OutgoingCall& call) noexcept = 0;
-  // Calls that have not been answered fail with CANCELLED, and so do all later ones.
+  // Fails all unanswered calls and all later ones with CANCELLED.
   virtual void end() noexcept = 0;
-  // Why the server cannot be reached so far. Empty if it can, or if no attempt has been made.
+  // Why the server cannot be reached so far. Empty if it can be reached, or if the channel has not tried yet.
   virtual void why_not(char* text, std::size_t size) const noexcept = 0;
-  // Whether the server has proven that it knows the secret and has rejected this client, which then cannot succeed later.
+  // Whether the server has proven that it knows the secret and has rejected this client. No later attempt can
+  // succeed then.
   virtual bool rejected() const noexcept = 0;
 
  protected:
@@ -108,12 +110,12 @@ class IncomingCall : public Counted {
   CallMessage& request() const noexcept { return *request_; }
   // How long the client waits, counted from the call's arrival; 0: not specified.
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
-  // How long ago the client was last heard of.
+  // Time since the last message from the client.
   virtual int64_t silent_ns() const noexcept { return 0; }
   // The IP address from which the client has connected; "" if it is not known.
   virtual const char* client_host() const noexcept { return ""; }
-  // Must be called once, on any thread. `status` must be a known status. `answer` is used if it is OK. The
-  // client may no longer be waiting.
+  // Must be called exactly once, on any thread, even if the client no longer waits. `status` must be a known
+  // status. `answer` is the response if the status is OK.
   virtual void answer(dist_status status, const char* text, Ref<CallParts> answer) noexcept = 0;
 
   Ref<Counted> work;  // for the handler's use
@@ -128,12 +130,12 @@ class IncomingCall : public Counted {
   const int64_t timeout_ns_;
 };
 
-// The server's side. Called on threads of the network, so it must not wait. The functions are called in this
-// order for a call.
+// The server's side. The network calls these functions on its own threads, so they must not wait. For one
+// call they are called in this order.
 class CallHandler {
  public:
   virtual void called(Ref<IncomingCall> call) noexcept = 0;
-  // The client no longer waits for the response, or is gone.
+  // The client no longer waits for the response, or has disconnected.
   virtual void given_up(IncomingCall& call) noexcept = 0;
   // A process has presented a token that was made with another secret. Called on the listener's thread.
   virtual void wrong_secret() noexcept {}
@@ -142,7 +144,7 @@ class CallHandler {
   ~CallHandler() = default;
 };
 
-// Limits for what a client or server stores on behalf of its peers at a time. Calls beyond them fail with
+// Limits on what a client or a server stores for its peers at a time. Calls beyond a limit fail with
 // RESOURCE_EXHAUSTED.
 struct CallLimits {
   std::size_t message_bytes = std::size_t{256} << 20;  // for one request or response
@@ -153,11 +155,11 @@ struct CallLimits {
 
 class CallNetwork {
  public:
-  // The port that it listens on; 0: it does not listen.
+  // The port on which the network listens; 0 if it does not listen.
   virtual int port() const noexcept = 0;
   // `address` must be valid. Returns NULL if no memory is left.
   virtual CallChannel* open(const char* address) noexcept = 0;
-  // Destroys the channel. No call on it may be left that could be taken back.
+  // Destroys the channel. All calls on it must have been answered or taken back.
   virtual void close(CallChannel* channel) noexcept = 0;
 
  protected:

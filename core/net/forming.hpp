@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the running workers form a new generation of their cluster. Worker 0 waits for them and decides who
-// takes part. A worker that arrives too late takes part in the next generation.
+// How the running workers form a new generation of their cluster. Worker 0 waits for them and decides which
+// of them take part. A worker that arrives too late takes part in the next generation.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ inline constexpr uint32_t kNoGeneration = UINT32_MAX;
 // Identifies a job: one start of worker 0, through all of its generations. All zero: none yet.
 using JobIdentity = std::array<std::byte, 16>;
 
-// Which generation a worker that wants to form one was in before.
+// The generation that a worker belonged to before it asked to form a new one.
 struct CameFrom {
   uint32_t generation = kNoGeneration;
   JobIdentity job{};
@@ -29,7 +29,7 @@ struct Forming {
   WorkerSet expected;       // worker 0: the workers to wait for
   int64_t window_ns = 0;    // worker 0: how long to wait for them before continuing without the missing ones
   int least = 1;            // worker 0: minimum number of workers
-  int64_t timeout_ns = 0;   // when to give up; 0: never
+  int64_t timeout_ns = 0;   // how long to try; 0: without limit
   const std::atomic<bool>* cancelled = nullptr;
 };
 
@@ -39,12 +39,12 @@ struct Formed {
   WorkerSet stayed;  // those of them that were in the previous generation
 };
 
-// A worker's knowledge of the others when it leaves them to form another generation.
+// What a worker knows about the others when it leaves them to form another generation.
 struct Parting {
-  bool met = false;     // worker 0 has admitted it
+  bool met = false;     // worker 0 has admitted this worker
   WorkerSet gone;       // workers that were lost or have ended, without those that left to form a generation
   WorkerSet newcomers;  // worker 0: workers that asked to join and could not be admitted
-  JobIdentity job{};    // the job it has been in
+  JobIdentity job{};    // the job to which this worker belonged
 };
 
 }  // namespace dist

@@ -29,7 +29,8 @@ Connection::Connection(Module& module, const dist_link_options& options)
   const int me = options.initiates != 0 ? 0 : 1;
   const milliseconds lease(std::max<int64_t>(1, module.lease_ns() / 1'000'000));
   context_ = std::make_shared<gloo::transport::tcp::Context>(device_->get(), me, 2);
-  // Gloo's constructor already listens. On its thread, nobody can connect before the whole object exists.
+  // Gloo's constructor already listens, and a peer may connect at once. The constructor runs on Gloo's
+  // thread, so that this connection is handled only when the object is complete.
   ConnectionUser& user = *this;
   device_->run(
       [&] { pair_ = std::make_unique<GuardedPair>(*context_, *device_->get(), 1 - me, lease, user); });
@@ -44,7 +45,7 @@ Connection::~Connection() {
   try {
     device_->run([&] { pair_->end(); });
   } catch (...) {
-    // end() throws nothing.
+    // end() does not throw.
   }
 }
 
@@ -61,7 +62,7 @@ void Connection::cut() noexcept {
   if (!cut_.exchange(true)) device_->post(*this);
 }
 
-// On Gloo's thread.
+// Runs on Gloo's thread.
 void Connection::run() noexcept {
   std::vector<char> peer;
   bool started;
@@ -74,7 +75,7 @@ void Connection::run() noexcept {
   if (started && !std::exchange(begun_, true) && !cut_) {
     try {
       pair_->begin(peer);
-      callbacks_.ready(link_);  // the peer may have connected before
+      callbacks_.ready(link_);  // the peer may have connected already
     } catch (const std::exception& error) {
       why = error.what();
       pair_->end();

@@ -18,12 +18,12 @@
 
 namespace dist::gloo_link {
 
-// The module of one worker.
+// What the connections of one worker share: a device for each address.
 class Module {
  public:
   explicit Module(const dist_link_module_options& options) noexcept
       : callbacks_(*options.callbacks), lease_ns_(options.lease_ns) {}
-  // The device that listens on this address. Throws Gloo's exceptions and std::bad_alloc.
+  // Returns the device that listens on this address. Throws Gloo's exceptions and std::bad_alloc.
   std::shared_ptr<GuardedDevice> device(const std::string& host);
   const dist_link_callbacks& callbacks() const noexcept { return callbacks_; }
   int64_t lease_ns() const noexcept { return lease_ns_; }
@@ -35,7 +35,7 @@ class Module {
   std::map<std::string, std::shared_ptr<GuardedDevice>> devices_;  // by the IP address on which they listen
 };
 
-// The functions are those of dist_link_functions.
+// The member functions implement those of dist_link_functions with the same names.
 class Connection final : private ConnectionUser, private GuardedDevice::Job {
  public:
   // Listens. Throws Gloo's exceptions and std::bad_alloc.
@@ -67,8 +67,8 @@ class Connection final : private ConnectionUser, private GuardedDevice::Job {
   bool started_ = false;
   bool ended_ = false;  // the callback has returned
   std::vector<char> peer_;
-  bool begun_ = false;    // only used by Gloo's thread, like the next one
-  bool telling_ = false;  // ended() is being called, or has been
+  bool begun_ = false;    // only Gloo's thread uses this and the next member
+  bool telling_ = false;  // ended() is being called or has been called
 };
 
 }  // namespace dist::gloo_link

@@ -14,7 +14,7 @@ namespace {
 
 using gloo::transport::tcp::Op;
 
-// The slot number of all messages. No buffer has it.
+// The slot number in the head of every message. No Gloo buffer uses it.
 constexpr std::size_t kSlot = 1000;
 constexpr std::size_t kMostParts = 3;
 
@@ -43,7 +43,7 @@ std::span<const std::span<Byte>> cut_parts(std::array<std::span<Byte>, kMostPart
 GuardedDevice::GuardedDevice(const std::string& host) {
   namespace tcp = gloo::transport::tcp;
   device_ = std::static_pointer_cast<tcp::Device>(tcp::CreateDevice(tcp::attr(host.c_str())));
-  // Only the first registration can fail.
+  // Only the first registration of a descriptor can fail, so it is done here.
   device_->registerDescriptor(turns_.readable.number(), EPOLLIN | EPOLLONESHOT, &turns_);
 }
 
@@ -67,8 +67,8 @@ void GuardedDevice::Turns::handleEvents(int) {
   turned.notify_all();
 }
 
-// Waits until Gloo's thread has handled the events that it has fetched. Gloo's own function for this waits for a condition
-// variable without a predicate, so it may return too early.
+// Waits until Gloo's thread has handled the events that it has already fetched. Gloo's own function for this
+// waits for a condition variable without a predicate, so it may return too early.
 void GuardedDevice::turn(std::unique_lock<std::mutex>& lock) {
   const uint64_t before = turns_.count;
   device_->registerDescriptor(turns_.readable.number(), EPOLLIN | EPOLLONESHOT, &turns_);
@@ -94,7 +94,7 @@ void GuardedDevice::run(const std::function<void()>& call) {
   post(job);
   std::unique_lock lock(turns_.mutex);
   while (!job.done) turn(lock);
-  // Events that were fetched before one turn have been handled by the next.
+  // Events that were fetched before the first turn have been handled by the second.
   for (int i = 0; i < 2; ++i) turn(lock);
   if (job.thrown != nullptr) std::rethrow_exception(job.thrown);
 }
@@ -158,12 +158,12 @@ void GuardedPair::handleEvents(int events) {
   if (!connected) return;
   user_.ready();
   if ((events & EPOLLOUT) == 0) return;
-  // Nobody had anything to write.
+  // The socket was writable, but no write has followed.
   const std::scoped_lock lock(m_);
   if (std::exchange(writable_, false) && state_ == CONNECTED) await_room(false);
 }
 
-// Returns false if the system has no memory for this.
+// Returns false if the system has no memory for the registration.
 bool GuardedPair::await_room(bool awaits) noexcept {
   try {
     if (std::exchange(awaits_room_, awaits) != awaits) {
@@ -185,7 +185,7 @@ void GuardedPair::handle(int events) {
       return;
     default: return;
   }
-  // Data that arrive before begin() are a stranger's, or too early; they stay in the socket.
+  // Data that arrive before begin() come from a stranger or too early. They stay in the socket.
   if (state_ == CONNECTED && !begun_) device_->registerDescriptor(fd_, 0, this);
 }
 
@@ -194,7 +194,8 @@ bool GuardedPair::has_message() noexcept {
   return rx_.nread >= sizeof rx_.preamble && rx_.getOpcode() == Op::SEND_BUFFER && rx_.preamble.slot == kSlot;
 }
 
-// Gloo reads the head of a message, and then finds no buffer for it.
+// Stops Gloo from reading more once it has read the head of a message, because it would find no buffer for
+// the data.
 bool GuardedPair::read() { return !has_message() && Pair::read(); }
 
 // ---- Data ----

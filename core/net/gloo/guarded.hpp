@@ -2,10 +2,11 @@
 // GuardedPair: a Gloo tcp connection that never terminates the process, and that moves messages directly between the
 // socket and the caller's memory.
 //
-// If a peer resets a new connection or sends an unexpected message, Gloo throws on its own thread, where nobody catches the
-// exception. GuardedPair catches it and fails the connection. It does not use Gloo's buffers, because an operation on a
-// buffer cannot be cancelled and has no time limit. Instead, write_now() writes a message as Gloo does, with the caller's
-// data, and the data of an arriving message stay in the socket until the caller calls read_now().
+// If a peer resets a new connection or sends an unexpected message, Gloo throws an exception on its own
+// thread, which would terminate the process. GuardedPair catches it and fails the connection. It does not use
+// Gloo's buffers, because an operation on a buffer cannot be cancelled and has no time limit. Instead,
+// write_now() writes a message as Gloo does, with the caller's data, and the data of an arriving message stay
+// in the socket until the caller calls read_now().
 //
 // Invariant: only Gloo's thread changes the state of a connection, and each worker has one such thread. So a thread that
 // holds a connection's lock never waits for Gloo's thread.
@@ -35,9 +36,10 @@ namespace dist::gloo_link {
 
 class ConnectionUser {
  public:
-  // On Gloo's thread, without a lock of Gloo: the connection is established, or read_now() or write_now() may move more.
+  // Called on Gloo's thread without any of Gloo's locks held: the connection is established, or read_now() or
+  // write_now() may move more.
   virtual void ready() noexcept = 0;
-  // On Gloo's thread, under the connection's lock: the connection is closed.
+  // Called on Gloo's thread, under the connection's lock: the connection is closed.
   virtual void closed() noexcept = 0;
 
  protected:
@@ -51,7 +53,7 @@ class GuardedDevice {
   explicit GuardedDevice(const std::string& host);
   const std::shared_ptr<gloo::transport::tcp::Device>& get() const noexcept { return device_; }
 
-  // Something to do on Gloo's thread.
+  // A task that runs on Gloo's thread.
   class Job {
    public:
     virtual ~Job() = default;
@@ -62,10 +64,11 @@ class GuardedDevice {
     Job* next_ = nullptr;
     bool posted_ = false;
   };
-  // Runs `job` on Gloo's thread soon, once even if it is posted several times before. Does not wait.
+  // Runs `job` on Gloo's thread soon. If it is posted again before it has run, it runs only once. Does not
+  // wait.
   void post(Job& job) noexcept;
-  // Runs `call` on Gloo's thread, waits for it, and throws what it throws. If another thread calls this, Gloo's thread
-  // afterwards no longer uses anything that was unregistered before.
+  // Runs `call` on Gloo's thread, waits for it, and passes on its exceptions. If the caller is another
+  // thread, Gloo's thread has stopped using everything that was unregistered earlier when this returns.
   void run(const std::function<void()>& call);
 
  private:
@@ -73,7 +76,7 @@ class GuardedDevice {
    public:
     void handleEvents(int events) override;
     const Descriptor readable = always_readable();
-    std::atomic<std::thread::id> thread;  // Gloo's, once it has run
+    std::atomic<std::thread::id> thread;  // the id of Gloo's thread, once it has run
     std::mutex mutex;
     std::condition_variable turned;
     uint64_t count = 0;
@@ -86,16 +89,16 @@ class GuardedDevice {
 
 class GuardedPair final : public gloo::transport::tcp::Pair {
  public:
-  // Listens. The connection fails if the peer's system acknowledges nothing for `unacknowledged`. To be called on Gloo's
-  // thread.
+  // Listens. The connection fails if the peer's system acknowledges nothing for `unacknowledged`. Must be
+  // called on Gloo's thread.
   GuardedPair(gloo::transport::tcp::Context& context, gloo::transport::tcp::Device& device, int rank,
               std::chrono::milliseconds unacknowledged, ConnectionUser& user)
       : Pair(&context, &device, rank, std::chrono::milliseconds(0)),
         unacknowledged_(unacknowledged),
         user_(user) {}
 
-  // On Gloo's thread. begin() connects to the peer, or waits for it, as Gloo does, but does not block. It throws Gloo's
-  // exceptions.
+  // These must be called on Gloo's thread. begin() connects to the peer, or waits for it, as Gloo does, but
+  // does not block. It throws Gloo's exceptions.
   void begin(const std::vector<char>& address);
   void end() noexcept;
   bool ended() noexcept;
@@ -122,8 +125,8 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
   ConnectionUser& user_;
   bool begun_ = false;
   bool awaits_room_ = false;  // user_.ready() is called when the socket is writable
-  bool writable_ = false;     // and nobody has written since
-  // The message that is being written: its head, and how many bytes of head and data are left.
+  bool writable_ = false;     // the socket is writable, and nothing has been written since
+  // The message that is being written, and how many bytes of its head and data are left.
   gloo::transport::tcp::Op going_;
   std::size_t going_left_ = 0;
 };

@@ -12,7 +12,7 @@
 namespace dist::gloo_link {
 namespace {
 
-// Calls what may throw Gloo's exceptions and std::bad_alloc.
+// Calls a function that may throw Gloo's exceptions and std::bad_alloc.
 template <class Call>
 dist_status guarded(char* error, std::size_t size, Call&& call) noexcept {
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client side of calls: a line to a server, connected when a call waits for it.
+// The client side of calls: a line to a server, which connects when a call needs it.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kEnded[] = "the client has been closed";
 
-// The cause comes before what gRPC reports, which is less exact.
+// Puts the cause before what gRPC reports, which is less exact.
 std::string unreachable(const CallLine& line) {
   const std::string attempts = line.failed_attempts.text();
   const std::string cause = line.causes.empty() ? line.early_cause : line.causes.text();
@@ -134,7 +134,7 @@ void Calls::close(CallChannel* channel) noexcept {
   delete own;
 }
 
-// No lock is held while gRPC is called, since it may run the ends of other links on this thread.
+// No lock may be held while gRPC is called: gRPC may report the end of other links on this thread.
 void Calls::connect(const std::shared_ptr<CallLine>& line) noexcept {
   Route route;
   std::shared_ptr<grpc::Channel> replaced;
@@ -240,7 +240,8 @@ void Calls::out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link,
       line->causes.clear();
       line->early_cause.clear();
     }
-    // Unless the server has proven that it knows the secret, another one may be at its address next.
+    // Calls that have not been sent fail only if the server has proven that it knows the secret. Otherwise
+    // another server may listen at its address next.
     fail_all(*line, !link->refused, DIST_UNAVAILABLE, text);
     line->why = std::move(text);
     line->sender.begin_anew();

@@ -97,7 +97,7 @@ const char* CallReceiver::begin(const Frame& frame, std::byte** to) noexcept {
       case FrameKind::kCallData: return serves_ ? begin_data(frame, to) : "a call of a server's";
       case FrameKind::kTakeBack:
         if (!serves_) return "a call that is taken back by a server";
-        // If it is incomplete, the rest of it does not arrive.
+        // If the message is incomplete, its remaining frames will not arrive.
         forget(frame.id);
         if (coming_.erase(frame.id) == 0) events_.push_back({What::kTakenBack, frame.id, 0, {}});
         return nullptr;
@@ -111,7 +111,7 @@ const char* CallReceiver::begin(const Frame& frame, std::byte** to) noexcept {
 }
 
 const char* CallReceiver::begin_message(const Frame& frame) noexcept {
-  // Discarded messages have to be tracked, too.
+  // Discarded messages are tracked until they end, so they count as well.
   if (coming_.size() > 2 * limits_.calls) return "too many messages at a time";
   if (serves_) {
     if (frame.id <= last_id_) return "a call whose number does not rise";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two halves of a call link, independent of the link itself. CallSender cuts messages into frames and
-// takes turns, so that a large message does not delay small ones. CallReceiver reassembles messages within
-// limits. The owner holds a lock around every call of them.
+// sends those of different messages in turn, so that a large message does not delay small ones. CallReceiver
+// reassembles messages within limits. The owner holds a lock during every call to either.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +21,13 @@ class CallSender {
   // Adds a message that begins with the frame `first`, whose `bytes` is the size of the message; further
   // frames have the kind `rest`. `parts` may be NULL if there are none. Throws std::bad_alloc.
   void add(const Frame& first, FrameKind rest, Ref<CallParts> parts);
-  // The message is not sent, or not to its end. Returns false if it has been sent already.
+  // Drops a message, or the part of it that has not been sent. Returns false if all of it has been sent.
   bool drop(uint64_t id) noexcept;
-  // Whether nothing of it has been sent.
+  // Whether no part of the message has been sent.
   bool waits(uint64_t id) const noexcept;
   // Writes the next chunk of the message whose turn it is. Returns false if there is none.
   bool put_chunk(FrameSink& sink) noexcept;
-  // The link has been replaced: messages that were partly sent are dropped.
+  // The link has been replaced: drops the messages that were partly sent.
   void begin_anew() noexcept;
   void clear() noexcept;
 
@@ -46,7 +46,7 @@ class CallSender {
 
   std::list<Sending> turns_;
   std::unordered_map<uint64_t, Place> by_id_;
-  std::vector<std::byte> gathered_;  // a chunk that spans several parts
+  std::vector<std::byte> gathered_;  // a copy of a chunk that spans several parts
 };
 
 class CallReceiver final : public FrameTaker {
@@ -59,12 +59,12 @@ class CallReceiver final : public FrameTaker {
   struct Event {
     What what;
     uint64_t id;
-    uint64_t word;  // from the first frame: a timeout or a status
+    uint64_t word;  // of the message's first frame: a timeout or a status
     Ref<CallMessage> message;
   };
 
-  // `serves`: requests arrive; otherwise responses. `pool` supplies memory for large messages and must
-  // outlive the receiver; NULL: none.
+  // `serves`: requests arrive; otherwise responses arrive. `pool` supplies memory for large messages and must
+  // outlive the receiver. It may be NULL.
   CallReceiver(Memory& memory, bool serves, const CallLimits& limits, MessagePool* pool = nullptr) noexcept
       : memory_(memory), serves_(serves), limits_(limits), pool_(pool) {}
 
@@ -73,10 +73,11 @@ class CallReceiver final : public FrameTaker {
   // The events since the last call, in order.
   std::vector<Event> take_events() noexcept { return std::move(events_); }
 
-  // For responses: adds a call whose response is expected, and removes one. Throws std::bad_alloc.
+  // For responses: expect() adds a call whose response is awaited, and forget() removes it. expect() throws
+  // std::bad_alloc.
   void expect(uint64_t id) { expected_.insert(id); }
   void forget(uint64_t id) noexcept;
-  // A complete message has been destroyed.
+  // Call this when the recipient of a complete message has destroyed it.
   void let_go(std::size_t bytes) noexcept { held_ -= bytes; }
   // The link has been replaced.
   void begin_anew() noexcept;

@@ -31,7 +31,8 @@ class TextParts final : public CallParts {
 
 }  // namespace
 
-// A call that has arrived. It may be answered when its client, and even its network, is gone.
+// A call that has arrived. It may be answered even after its client has disconnected or its network has been
+// destroyed.
 class Calls::Served final : public IncomingCall {
  public:
   Served(Memory& memory, const std::shared_ptr<CallLine>& line, uint64_t id, Ref<CallMessage> request,
@@ -70,7 +71,7 @@ class Calls::Served final : public IncomingCall {
           FrameKind::kAnswerData, std::move(answer));
       link = line->link;
     } catch (const std::bad_alloc&) {
-      // Nobody would receive the answer.
+      // There is no memory for the answer. The link ends, because the client would otherwise wait for it.
       const std::scoped_lock lock(line->mutex);
       link = line->link;
       if (link != nullptr) link->refused = true;
@@ -193,7 +194,8 @@ void Calls::served(const std::shared_ptr<CallLine>& line, std::vector<CallReceiv
       if (each.what == CallReceiver::What::kTakenBack) {
         const auto found = line->calls.find(each.id);
         if (found == line->calls.end()) {
-          // A message that has been partly sent is sent to its end, so that the client sees a complete one.
+          // Once part of a message has been sent, the rest must follow, so that the client receives a
+          // complete message.
           if (line->sender.waits(each.id)) line->sender.drop(each.id);
           continue;
         }
@@ -275,7 +277,7 @@ void Calls::in_over(const std::shared_ptr<CallLine>& line) noexcept {
   std::erase(lines_, line);
 }
 
-// Heartbeats, leases and retries.
+// Periodic work: heartbeats, leases and retries.
 int64_t Calls::look(const Turn& turn) noexcept {
   const int64_t now = turn.now_ns;
   int64_t next = INT64_MAX;

@@ -25,13 +25,14 @@ namespace dist::grpc_link {
 
 class Calls final : public CallNetwork, public LinkOwner {
  public:
-  // If `handler` is NULL, it does not listen.
+  // If `handler` is NULL, this network does not listen.
   Calls(Memory& memory, Config config, const CallLimits& limits, CallHandler* handler);
   ~Calls();
 
   // Returns an empty string, or the reason for a failure.
   std::string start();
-  // No channel may be left. Responses that have been given are sent first, for at most the lease.
+  // All channels must have been closed. Sends the responses that have been given first, for at most the
+  // lease.
   void stop() noexcept;
 
   int port() const noexcept override { return LinkOwner::port(); }
@@ -60,7 +61,7 @@ class Calls final : public CallNetwork, public LinkOwner {
   void answered(CallLine& line, CallReceiver::Event& event) noexcept;
   void out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link, const std::string& why,
                 const std::string& status) noexcept;
-  // A server is probed again after this time.
+  // Minimum time between two probes of a server.
   static constexpr int64_t kProbeAgainNs = 1'000'000'000;
   void probed(uint64_t number, const std::string& cause, bool final) noexcept;
   void fail_all(CallLine& line, bool begun_alone, dist_status code, const std::string& text) noexcept;
@@ -98,20 +99,20 @@ struct CallLine {
   LinkRef link;
   std::atomic<int64_t> heard_ns{0};
 
-  // ---- On the server ----
-  std::unordered_map<uint64_t, Ref<IncomingCall>> calls;  // that have not been answered
+  // ---- Only on the server ----
+  std::unordered_map<uint64_t, Ref<IncomingCall>> calls;  // calls that have not been answered
   std::string client_host;                                // the IP address of the client
 
-  // ---- On the client ----
+  // ---- Only on the client ----
   std::string name;  // "server 10.0.0.7:2222"
   std::string address;
   Route route;
   bool connecting = false;
   std::unordered_map<uint64_t, OutgoingCall*> waiting;
   std::string why;          // why the server cannot be reached so far
-  Reasons failed_attempts;  // to reach it, since it was last reached
-  Reasons causes;           // why they fail, as probes have found it, since it was last reached
-  std::string early_cause;  // what is known while a probe waits for the server; empty: nothing
+  Reasons failed_attempts;  // results of the attempts to reach it since it was last reached
+  Reasons causes;           // causes of these failures, as probes have found them
+  std::string early_cause;  // what a probe that is waiting for the server knows so far; empty: nothing
   int64_t probe_ns = 0;     // when it may be probed again
   uint64_t number = 0;
   uint64_t last_id = 0;

@@ -13,15 +13,16 @@ namespace dist::grpc_link {
 namespace {
 
 constexpr int64_t kProveNs = 5'000'000'000;
-// Room for frames that are sent back, grants and credits. A slice of the queue fits.
+// Size of a block of frames that the receiver sends (grants and credits). A slice of the queue fits into it.
 constexpr std::size_t kBackBytes = std::size_t{24} << 10;
 constexpr std::size_t kForthBytes = kCarriedBytes + Frame::kBytes;
-// How much is read at once although less is needed: small blocks need one read() each instead of two.
+// A read asks for this many bytes even if fewer are needed, so that a small block takes one read() instead of
+// two.
 constexpr std::size_t kReadAheadBytes = 4096;
 
 constexpr std::size_t most_bytes(bool forth) noexcept { return forth ? kForthBytes : kBackBytes; }
 
-// Runs `work` under the lock. If another thread does so already, that one repeats it instead.
+// Runs `work` under the lock. If another thread is running it already, that thread repeats it instead.
 template <class Work>
 void take_turn(std::atomic<uint32_t>& calls, std::mutex& mutex, const Work& work) noexcept {
   if (calls.fetch_add(1) != 0) return;
@@ -46,7 +47,7 @@ const dist_link_callbacks Carrier::kCallbacks = {
     },
     [](dist_link* link, const char* reason) { static_cast<Carrier*>(link)->ended(reason); }};
 
-// ---- Its beginning and its end ----
+// ---- Beginning and end ----
 
 Carrier::Buffer::Buffer(Memory& memory, std::size_t bytes)
     : owner(memory), size(bytes), data(static_cast<std::byte*>(memory.try_allocate(bytes, 1))) {
@@ -84,9 +85,10 @@ std::string Carrier::listen(void* module, const std::string& host) noexcept {
 
 void Carrier::start(Meeting meeting) noexcept {
   const std::string address = std::move(meeting.address);
-  // Nothing may free the connection before connect() has returned.
+  // The connection must not be freed before connect() has returned.
   const std::scoped_lock lock(sending_, receiving_, state_);
-  // A link that is ending takes no carrier for another attempt, and then starts the one of the previous attempt again.
+  // A link that is ending rejects the carrier of another attempt, and then starts that of the previous
+  // attempt a second time.
   if (ending_ || started_) return;
   started_ = true;
   meeting_ = std::move(meeting);
@@ -110,7 +112,7 @@ void Carrier::join() noexcept {
   functions_.destroy(connection_);
 }
 
-// Nothing more can be moved. The first reason given is kept. Returns false.
+// Cuts the connection, keeps the first reason given, and returns false.
 bool Carrier::fail(const std::string& why) noexcept {
   {
     const std::scoped_lock lock(state_);
@@ -135,7 +137,7 @@ void Carrier::ended(const char* reason) noexcept {
     why = why_.empty() && reason != nullptr ? reason : why_;
   }
   user_.carrier_over(meeting_.link, *this, why);
-  LinkRef link;  // released without the locks
+  LinkRef link;  // released after the locks
   {
     const std::scoped_lock lock(sending_, receiving_);
     link.swap(meeting_.link);
@@ -177,7 +179,7 @@ std::ptrdiff_t Carrier::write(std::span<const std::span<const std::byte>> parts)
   return went;
 }
 
-// Returns the bytes that were read ahead before it reads others.
+// Returns bytes that were read ahead, if there are any, before it reads more from the connection.
 std::ptrdiff_t Carrier::read(std::span<const std::span<std::byte>> parts) noexcept {
   if (!in_.left().empty()) {
     std::size_t taken = 0;
@@ -222,7 +224,7 @@ void Carrier::take_all() noexcept {
   }
 }
 
-// Reads until that many bytes are in the buffer. Returns false if they have not arrived yet, or never will.
+// Reads until the buffer has that many bytes. Returns false if they have not arrived yet or will not arrive.
 bool Carrier::fill_in(std::size_t bytes) noexcept {
   if (in_.left().size() >= bytes) return true;
   std::copy(in_.data + in_.at, in_.data + in_.end, in_.data);
@@ -241,7 +243,7 @@ bool Carrier::fill_in(std::size_t bytes) noexcept {
 bool Carrier::take_proof() noexcept {
   const bool good = equal(in_.left().data(), meeting_.wanted.data(), meeting_.wanted.size());
   in_.take(meeting_.wanted.size());
-  if (!good) return takes_ = fail("");  // it is somebody else
+  if (!good) return takes_ = fail("");  // the connection is from another process
   if (!sends_) {
     stage_ = Stage::kBegin;
     const std::scoped_lock lock(sending_);
@@ -320,7 +322,7 @@ void Carrier::flush() noexcept {
   if (moved != nullptr) user_.moved_apart(moved);
 }
 
-// `sending_` must be held, and what was put before has been sent.
+// Adds bytes to the buffer. `sending_` must be held, and everything in the buffer must have been sent.
 void Carrier::put(std::span<const std::byte> bytes) noexcept {
   std::copy(out_.data + out_.at, out_.data + out_.end, out_.data);
   out_.end -= std::exchange(out_.at, 0);
@@ -334,7 +336,7 @@ void Carrier::pump() noexcept {
   }
 }
 
-// Prepares the next block. Returns false if there is none.
+// Prepares the next block. Returns false if there is nothing to send.
 bool Carrier::fill_out() noexcept {
   if (!may_fill_) return false;
   std::byte* const frames = out_.data + Head::kBytes;
@@ -344,7 +346,7 @@ bool Carrier::fill_out() noexcept {
     meeting_.queue->begin_direct(frames, room);
     user_.more(*meeting_.link);
     bytes = meeting_.queue->end_direct();
-    // Frames that were not written there directly.
+    // more() may have put frames into the queue that did not fit `frames`.
     if (bytes == 0) bytes = meeting_.queue->drain(frames, room);
   }
   Head head{.bytes = bytes};
@@ -360,7 +362,7 @@ bool Carrier::fill_out() noexcept {
   return true;
 }
 
-// Sends what it can. Returns false if nothing more can be sent now.
+// Sends as much as possible. Returns false if nothing more can be sent now.
 bool Carrier::push() noexcept {
   const std::span<const std::byte> before = out_.left();
   const std::ptrdiff_t went =

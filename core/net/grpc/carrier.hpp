@@ -3,7 +3,7 @@
 // (dist/experimental/links.h). The stream stays open: it identifies the peer, both ends use it to agree on the
 // carrier, and the link ends with it.
 //
-//     sender (it made the link)                    receiver
+//     sender (it created the link)                 receiver
 //     Meet: attempt, nonce, address   --stream-->
 //                                     <--stream--  Meet: the same attempt, a nonce, its address
 //     proof                           --carrier->
@@ -18,8 +18,8 @@
 // a large message with its final byte (piece.hpp). Pieces move between the connection and the memory of a transfer
 // without a copy in between.
 //
-// Invariant: the module's write() is called under `sending_`, and its read() under `receiving_`. A thread that finds the
-// lock held leaves its work to the holder, so nobody waits for a peer.
+// Invariant: the module's write() is called under `sending_`, and its read() under `receiving_`. A thread
+// that finds the lock held leaves its work to the thread that holds it, so no thread waits for a peer.
 //
 // Lock order: `receiving_`, `sending_`, `state_`, locks of the module.
 #pragma once
@@ -45,8 +45,8 @@ namespace dist::grpc_link {
 class Link;
 using LinkRef = std::shared_ptr<Link>;
 
-// The maximum number of frame bytes in a block. Frames are not split, except messages that are sent ahead with more
-// data.
+// The maximum number of frame bytes in a block. Only messages that are sent ahead and are larger than this
+// are split.
 inline constexpr std::size_t kCarriedBytes = std::size_t{256} << 10;
 
 struct Meet {
@@ -54,7 +54,7 @@ struct Meet {
   static constexpr std::size_t kBytes = 3 * 4 + 32 + kMostAddressBytes;
 
   uint32_t attempt = 0;
-  bool failed = false;  // this attempt has failed: make the next one
+  bool failed = false;  // this attempt has failed, and the sender should start the next one
   uint32_t address_bytes = 0;
   Nonce nonce{};
   char address[kMostAddressBytes] = {};
@@ -77,9 +77,9 @@ class CarrierUser {
   virtual bool carried(const LinkRef& link, const Carrier& carrier) noexcept = 0;
   // Frames from the peer have arrived. Returns an empty string, or the reason for which the link must end.
   virtual std::string took_carried(const LinkRef& link, std::span<const std::byte> frames) noexcept = 0;
-  // The queue is empty. Returns whether something has been added to it.
+  // The queue is empty. The user may add frames to it. Returns whether it has.
   virtual bool more(Link& link) noexcept = 0;
-  // Likewise. Returns whether this piece, which is not in the queue, is to be sent next.
+  // The queue is empty. Returns whether a piece, which is then in `piece`, should be sent next.
   virtual bool next_apart(Link& link, Piece* piece) noexcept = 0;
   // A piece begins to arrive. Returns NULL, or the reason for which the link must end.
   virtual const char* begin_apart(Link& link, const Piece& piece) noexcept = 0;
@@ -90,9 +90,9 @@ class CarrierUser {
                                     std::span<const std::byte> before) noexcept = 0;
   virtual std::ptrdiff_t receive_apart(Link& link, Carrier& carrier, std::size_t most,
                                        const char** why) noexcept = 0;
-  // Called soon after those.
+  // Called without locks soon after send_apart() or receive_apart() has moved bytes.
   virtual void moved_apart(const LinkRef& link) noexcept = 0;
-  // The last call. `why` is the error; it is empty if the peer is gone.
+  // The last call. `why` is the error; it is empty if the peer has disconnected.
   virtual void carrier_over(const LinkRef& link, const Carrier& carrier, const std::string& why) noexcept = 0;
 
  protected:
@@ -123,22 +123,25 @@ class Carrier final : public dist_link {
   const std::string& address() const noexcept { return address_; }
   // Connects, after listen(). Further calls have no effect.
   void start(Meeting meeting) noexcept;
-  // There may be frames in the queue, or pieces to send. Any thread. Does not wait for a peer.
+  // Sends the frames in the queue and the pieces that are due. Can be called on any thread. Does not wait for
+  // a peer.
   void flush() noexcept;
-  // Ends the carrier; carrier_over() follows soon if it was started. Any thread, any number of times.
+  // Ends the carrier. If it was started, carrier_over() follows soon. Can be called on any thread, any number
+  // of times.
   void end() noexcept;
   bool over() const noexcept { return over_; }
   // The time at which the carrier must end if its peer has not proven its identity; 0 if it has.
   int64_t prove_until_ns() const noexcept { return proven_ ? 0 : prove_until_ns_; }
-  // Frees the connection, and waits until the module does not use the carrier any more. Must not be called on a thread
-  // of the module.
+  // Frees the connection, and waits until the module no longer uses the carrier. Must not be called on a
+  // thread of the module.
   void join() noexcept;
 
-  // For CarrierUser: how many bytes were moved, 0 if none can be moved now, or -1 if the connection is gone.
+  // For CarrierUser. They return the number of bytes moved, 0 if none can be moved now, or -1 if the
+  // connection is closed.
   std::ptrdiff_t write(std::span<const std::span<const std::byte>> parts) noexcept;
   std::ptrdiff_t read(std::span<const std::span<std::byte>> parts) noexcept;
 
-  // The functions that modules call.
+  // The callbacks that modules receive.
   static const dist_link_callbacks kCallbacks;
 
  private:
@@ -152,7 +155,7 @@ class Carrier final : public dist_link {
     void write(std::byte* to) const noexcept;
     bool read(const std::byte* from) noexcept;
   };
-  // Bytes on the way from or to the module.
+  // Bytes that have been read from the module but not consumed, or are about to be written to it.
   struct Buffer {
     Buffer(Memory& memory, std::size_t bytes);
     ~Buffer();
@@ -199,16 +202,16 @@ class Carrier final : public dist_link {
   bool freed_ = false;
   std::string why_;
 
-  std::atomic<uint32_t> flushes_{0};  // calls of flush() that have not been handled
+  std::atomic<uint32_t> flushes_{0};  // calls to flush() that have not been handled
   std::mutex sending_;
   Buffer out_;
   bool can_send_ = false;
   bool may_fill_ = false;
-  std::size_t piece_out_ = 0;  // bytes that are left of the piece that is being sent, including the final one
-  bool blocked_ = false;       // the latest write() moved less than the whole
+  std::size_t piece_out_ = 0;  // remaining bytes of the piece that is being sent, including the final one
+  bool blocked_ = false;       // the latest write() moved only some of its bytes
   bool moved_out_ = false;     // pieces have moved, and the user has not been notified
 
-  std::atomic<uint32_t> arrivals_{0};  // calls of receive() that have not been handled
+  std::atomic<uint32_t> arrivals_{0};  // calls to receive() that have not been handled
   std::mutex receiving_;
   Buffer in_;
   bool takes_ = false;
@@ -227,8 +230,9 @@ class Carriers final {
   Carriers(const Carriers&) = delete;
   Carriers& operator=(const Carriers&) = delete;
 
-  // `host`: the IP address of this machine on which all carriers listen; empty: it depends on the peer. A carrier fails
-  // if the peer's system does not acknowledge data for a lease. Returns an empty string, or the reason for a failure.
+  // `host`: the IP address of this machine on which all carriers listen. If it is empty, the address depends
+  // on the peer. A carrier fails if the peer's system does not acknowledge data for a lease. Returns an empty
+  // string, or the reason for a failure.
   std::string open(const std::string& host, int64_t lease_ns) noexcept;
   // Returns NULL on failure, with the reason in `why`. `host`: the IP address of this machine on which it listens.
   CarrierRef make(CarrierUser& user, bool sends, uint32_t attempt, const std::string& host,

@@ -28,7 +28,8 @@ OpensslRef<BIO> read_from(std::string_view pem) {
   return OpensslRef<BIO>(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
 }
 
-// The certificates in a PEM text, up to the first one that cannot be read. `damaged`: there is one that cannot.
+// Parses the certificates in a PEM text, up to the first one that cannot be read. Sets `damaged` if
+// there is such a one, or if the text contains no certificate.
 Certificates certificates_in(std::string_view pem, bool* damaged = nullptr) {
   const OpensslErrors errors;
   Certificates all;
@@ -165,7 +166,7 @@ std::string fingerprint(X509* certificate) {
   return text;
 }
 
-// The certificate's issuer is not trusted. An authority of the same name may be.
+// The certificate's issuer is not trusted, although there may be a trusted authority of the same name.
 Fault unknown_authority(X509* certificate, std::string_view trusted, const Places& places) {
   const std::string remedy = "Set DIST_TLS_CA " + places.authorities +
                              " to the authority that issued it, or replace DIST_TLS_CERTIFICATE " +
@@ -298,7 +299,7 @@ Fault why_not_valid(X509* certificate, long result, std::string_view trusted, co
 
 std::string why_not_for(X509* certificate, const std::string& host) {
   const OpensslErrors errors;
-  // An absolute name.
+  // An absolute name ends with a dot, which certificates do not have.
   std::string name = host;
   if (!name.empty() && name.back() == '.') name.pop_back();
   bool matches = false;
@@ -353,10 +354,11 @@ Fault why_own_rejected(const Credentials& own, const std::string& host, const Pl
   if (chain.empty()) return {"cannot be read", ""};
   const Certificates authorities = certificates_in(own.ca);
   for (const int purpose : kBothPurposes) {
-    // A process without an address only connects to others.
+    // A process without an address never acts as a server.
     if (host.empty() && purpose == X509_PURPOSE_SSL_SERVER) continue;
     const long result = verify(chain, authorities, purpose);
-    // OpenSSL compares only one of several authorities of one name. Another one has issued it.
+    // If several authorities have the same name, OpenSSL compares only one of them. Another one has issued
+    // this certificate.
     if (result == X509_V_ERR_CERT_SIGNATURE_FAILURE && !fingerprint_of_authority(own).empty()) continue;
     if (Fault fault = why_not_valid(chain.front().get(), result, own.ca, places)) return fault;
   }

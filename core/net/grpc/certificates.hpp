@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explains in words why a certificate or a key is not accepted. gRPC verifies the certificates of a connection, but does
-// not report why it rejects one. The functions here find the reason, for messages; they never admit a peer that gRPC
-// would reject. why_not_for() is also a check of its own, which every peer must pass on both sides.
+// Explains in words why a certificate or a key is not accepted. gRPC verifies the certificates of a
+// connection, but does not report why it rejects one. The functions here find the reason, for messages; they
+// never admit a peer that gRPC would reject. why_not_for() is also a separate check, which every peer must
+// pass on both sides.
 //
-// All verification is OpenSSL's, which is what gRPC uses too.
+// OpenSSL does all verification here, as it does in gRPC.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -25,10 +26,10 @@ struct OpensslDeleter {
 template <class Object>
 using OpensslRef = std::unique_ptr<Object, OpensslDeleter>;
 
-// PEM texts.
+// As PEM texts.
 struct Credentials {
   std::string ca, certificate, key;
-  // The files that they were read from, for messages; empty: not known.
+  // The files that the texts were read from, for messages; empty if not known.
   std::string ca_file{}, certificate_file{}, key_file{};
 };
 
@@ -45,8 +46,9 @@ class OpensslErrors {
 // another certificate. Empty if it can use them.
 std::string why_unusable(const Credentials& own);
 
-// A context for a connection to a peer, which presents the own certificate and trusts the own authorities. NULL if
-// the credentials are unusable. Empty credentials: it presents and trusts nothing.
+// Creates a context for a connection to a peer, which presents the own certificate and trusts the own
+// authorities. Returns NULL if the credentials are unusable. A context with empty credentials presents and
+// trusts nothing.
 OpensslRef<SSL_CTX> make_context(const Credentials& own);
 
 // A reason to reject a certificate; converts to false if there is none.
@@ -57,24 +59,27 @@ struct Fault {
   std::string text() const { return remedy.empty() ? why : why + ". " + remedy; }
 };
 
-// Where the certificate and the authorities that it is compared with are configured, for remedies: "on worker 1", "here".
+// Where the certificate and the authorities were configured that are compared, for remedies: "on worker 1",
+// "here".
 struct Places {
   std::string certificate;
   std::string authorities;
 };
 
-// Why peers at other addresses may reject this process's own certificate, as far as this process can tell. `host`: of the
-// address at which peers expect this process; empty: none, so it only connects to others.
+// Why peers at other addresses may reject this process's own certificate, as far as this process can tell.
+// `host` is the host of the address at which peers expect this process. It is empty if the process only
+// connects to others.
 Fault why_own_rejected(const Credentials& own, const std::string& host, const Places& places);
-// The same, but only for faults that any peer finds, whatever its clock and its authorities.
+// The same, but only for faults that every peer would find, independently of its clock and its authorities.
 Fault why_own_unfit(const Credentials& own, const std::string& host, const Places& places);
 
-// Why the certificate that a peer has presented is not accepted by `result`, which X509_verify_cert() has found.
-// `trusted`: the PEM text of the authorities.
+// Why the certificate that a peer has presented is not accepted. `result` is the result of
+// X509_verify_cert(). `trusted`: the PEM text of the authorities.
 Fault why_not_valid(X509* certificate, long result, std::string_view trusted, const Places& places);
 
-// Why a worker's certificate cannot be used for connections in both directions, or is not for the host. TLS checks only
-// the direction of the connection that is being made. `chain`: PEM; the worker's certificate is the first one.
+// Why a worker's certificate cannot be used for connections in both directions, or does not match the host.
+// TLS checks only the direction of the connection that is being made. `chain`: PEM; the worker's certificate
+// is the first one.
 Fault why_not_of_worker(std::string_view chain, std::string_view trusted, const std::string& host,
                         const Places& places);
 

@@ -16,12 +16,13 @@ namespace {
 
 using Clock = std::chrono::system_clock;
 using Channels = std::vector<std::shared_ptr<grpc::Channel>>;
-// A connection on one machine, or between two machines nearby, takes less.
+// Usually enough to connect to another process on this machine or nearby.
 constexpr std::chrono::milliseconds kPatience{20};
-// A channel's state is followed on its own, one after the other.
+// How long the thread waits before it also considers channels that have been added meanwhile.
 constexpr std::chrono::seconds kLookAgain{1};
 
-// Destroys the channels that are not connecting, and waits for the others until then.
+// Destroys the channels that are not connecting, and those that stop connecting before `until`. The rest stay
+// in the list.
 void await_connected(Channels& channels, Clock::time_point until) noexcept {
   std::erase_if(channels, [&](const std::shared_ptr<grpc::Channel>& each) {
     while (connects(*each)) {

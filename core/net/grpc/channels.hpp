@@ -11,7 +11,7 @@
 
 namespace dist::grpc_link {
 
-// A channel, and the IP addresses to which it leads, in ascending order.
+// A channel and the IP addresses to which it connects, in ascending order.
 struct Route {
   std::shared_ptr<grpc::Channel> channel;
   std::vector<std::string> hosts;
@@ -22,8 +22,8 @@ bool connects(grpc::Channel& channel) noexcept;
 // Removes from `retired` the channels that no link uses any more and that are not connecting, and returns them.
 std::vector<std::shared_ptr<grpc::Channel>> take_idle(std::vector<std::shared_ptr<grpc::Channel>>& retired);
 
-// Destroys the channels. Waits briefly for those that are connecting and leaves the remaining ones to a thread that
-// ends when none is left. No link may use them any more. Must not be called on a gRPC thread.
+// Destroys the channels. Waits briefly for those that are connecting, and leaves the rest to a thread that
+// ends when no channel is left. No link may use them any more. Must not be called on a gRPC thread.
 void release(std::vector<std::shared_ptr<grpc::Channel>> channels) noexcept;
 
 }  // namespace dist::grpc_link

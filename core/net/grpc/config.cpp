@@ -21,8 +21,7 @@ int to_ms(int64_t ns) noexcept { return static_cast<int>(std::max<int64_t>(ns / 
 
 }  // namespace
 
-// The size of a write, or the largest message that is sent ahead, which a write may contain besides other
-// frames.
+// A write can contain a large message that is sent ahead, besides other frames.
 std::size_t Config::most_message_bytes() const noexcept {
   return std::max(credit, FrameQueue::kWriteBytes) + FrameQueue::kWriteBytes;
 }
@@ -76,7 +75,7 @@ std::string host_of_peer(const std::string& peer) {
 std::shared_ptr<grpc::Channel> make_channel(const Config& config, const std::string& address,
                                             const std::vector<std::string>& hosts) {
   grpc::ChannelArguments with;
-  // The name that certificates are compared with.
+  // The server's certificate must name this host.
   with.SetString(GRPC_ARG_DEFAULT_AUTHORITY, address);
   // Proxy settings in the environment are for the host's own traffic.
   with.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);

@@ -21,15 +21,15 @@ struct Config {
   std::vector<std::string> addresses;  // of all workers, in order
   int me = 0;                          // -1: not a worker
   std::string bind_address;
-  std::vector<int> sockets;  // descriptors that listen there already, valid until the start; empty: none do
+  std::vector<int> sockets;  // descriptors that listen already, valid until the start; may be empty
   std::string digest;
   std::string secret;
   std::string ca, certificate, key;                 // PEM texts; empty: no TLS
-  std::string ca_file, certificate_file, key_file;  // where they are from; empty: not known
+  std::string ca_file, certificate_file, key_file;  // the files that contain them; empty: not known
   std::string version;
   std::string transport = "grpc";  // or the name of the link module that moves data
-  bool forms = false;              // the workers that arrive take part, rather than all: Endpoint::form()
-  CameFrom came_from;              // if it forms generations: where this worker was before
+  bool forms = false;              // only the workers that arrive take part: Endpoint::form()
+  CameFrom came_from;              // if it forms generations: the previous generation of this worker
   std::vector<int> replicas;  // number of replicas of each worker as configured here; empty: not specified
   int64_t lease_ns = 0;
   std::size_t credit = 0;
@@ -45,17 +45,19 @@ struct Config {
   const std::string& address(int worker) const { return addresses[static_cast<std::size_t>(worker)]; }
 };
 
-// The parts of "host:port" or "[host]:port".
+// host_of() and port_of() return the parts of "host:port" or "[host]:port".
 std::string host_of(const std::string& address);
 std::string port_of(const std::string& address);
 
-// The gRPC target for these IP addresses, with one port. gRPC resolves no names.
+// The gRPC target for these IP addresses and this port. It contains no host name, because gRPC must not
+// resolve names.
 std::string target_of(const std::vector<std::string>& hosts, const std::string& port);
-// The IP address in gRPC's name of a peer, such as "ipv4:10.0.0.7:2222". Empty if there is none.
+// The IP address in gRPC's name of a peer, such as "ipv4:10.0.0.7:2222". Empty if the name contains no IP
+// address.
 std::string host_of_peer(const std::string& peer);
 
-// A channel to whichever of these IP addresses answers, at the port of `address`. With TLS, the certificate there must
-// name the host of `address`.
+// Creates a channel to whichever of these IP addresses accepts a connection, at the port of `address`. With
+// TLS, the certificate there must name the host of `address`.
 std::shared_ptr<grpc::Channel> make_channel(const Config& config, const std::string& address,
                                             const std::vector<std::string>& hosts);
 // Adds the credentials and the settings. The server receives its connections through the result: see listener.hpp.

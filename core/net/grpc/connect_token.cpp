@@ -66,7 +66,7 @@ Request read_request(std::string_view bytes, std::string_view secret, int* from)
   if (bytes.substr(0, kBegin.size()) != kBegin.substr(0, bytes.size())) return Request::kOther;
   const std::size_t end = bytes.find(kEnd);
   if (end == bytes.npos) return bytes.size() < kMostRequestBytes ? Request::kIncomplete : Request::kOther;
-  // A client waits for the response.
+  // A client of libdist sends nothing after the request until it has the response.
   if (end + kEnd.size() != bytes.size()) return Request::kOther;
   const std::string_view head = bytes.substr(0, end);
   const std::size_t at = head.find(kHeader);
@@ -91,7 +91,7 @@ Request read_request(std::string_view bytes, std::string_view secret, int* from)
 
 std::string why_refused(std::string_view code) {
   if (code == "477") return "its DIST_JOB_SECRET differs. Set the same secret for all processes of the job";
-  // libdist answers 400 to a token of another version.
+  // libdist answers a token of another version with 400.
   return code.empty() || code == "400"
              ? "the program that answers at that address is not libdist"
              : "the program that answers at that address is an HTTP server, not libdist";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The token that begins every connection. gRPC offers no limit that stops a stranger from exhausting memory with
-// HTTP/2 frames or TLS handshakes, so a listener hands a connection to gRPC only after its peer has presented a token,
-// which only a process that knows the job's secret can make:
+// The token that begins every connection. gRPC has no limit that would stop a stranger from exhausting memory
+// with HTTP/2 frames or TLS handshakes. So a listener hands a connection to gRPC only after its peer has
+// presented a token, which only a process that knows the job's secret can make:
 //
 //     client                                            server
 //     CONNECT libdist HTTP/1.1
@@ -24,7 +24,7 @@ namespace dist::grpc_link {
 inline constexpr char kConnectServerArgument[] = "grpc.http_connect_server";
 inline constexpr char kConnectHeadersArgument[] = "grpc.http_connect_headers";
 inline constexpr char kConnectServer[] = "libdist";
-// The largest request that is read.
+// The maximum size of a request.
 inline constexpr std::size_t kMostRequestBytes = 1024;
 
 // Returns the header with a new token, "Dist-Token:...". `from`: the number of this worker, or -1.
@@ -34,16 +34,17 @@ std::string connect_request(std::string_view secret, int from);
 
 enum class Request {
   kIncomplete,  // a correct request may follow
-  kOther,       // no request of libdist
+  kOther,       // not a request of libdist
   kWrongSecret,
   kGood,
 };
-// Reads a request; `bytes` is all that has arrived. `from`: the worker that the peer claims to be, or -1.
+// Parses a request; `bytes` is everything that has arrived. `from` receives the worker that the peer claims
+// to be, or -1.
 Request read_request(std::string_view bytes, std::string_view secret, int* from) noexcept;
 
 inline constexpr char kAcceptedResponse[] = "HTTP/1.1 200 OK\r\n\r\n";
 inline constexpr char kOtherResponse[] = "HTTP/1.1 400 only libdist can connect here\r\n\r\n";
-// A status that no HTTP server sends, because gRPC's client reports only the status.
+// gRPC's client reports only the status of a response, so this is one that no HTTP server sends.
 inline constexpr char kWrongSecretResponse[] = "HTTP/1.1 477 another secret\r\n\r\n";
 
 // Explains a response by its status code, for example "477". An empty code stands for a response that is not HTTP.

@@ -161,7 +161,7 @@ void Endpoint::forget(uint32_t generation, uint32_t run) noexcept {
 }
 
 bool Endpoint::up_to_date() const noexcept {
-  // acquire: if the watcher's latest run was in time, it has updated the doubts before.
+  // acquire: if the watcher's latest run was in time, its update of `doubts_` is visible here.
   return boot_now_ns() - looked_ns_.load(std::memory_order_acquire) < doubtful_ns() &&
          !doubts_.load(std::memory_order_relaxed);
 }
@@ -196,7 +196,8 @@ int Endpoint::num_connections() const noexcept {
 
 // ---- Data links ----
 
-// There is something to send. For a worker that has not joined yet, members.cpp calls this later.
+// Creates the data link to a peer if there is something to send. For a peer that has not joined yet,
+// members.cpp calls this later.
 void Endpoint::begin_out(Peer& peer) noexcept {
   {
     const std::scoped_lock lock(members_);
@@ -299,7 +300,7 @@ std::string Endpoint::took_data_out(const LinkRef& link, std::span<const grpc::S
   return "";
 }
 
-// Nothing can be sent there any more.
+// Nothing can be sent to this peer any more.
 void Endpoint::end_out(Peer& peer, Transfer::End end, bool cut) noexcept {
   LinkRef link;
   bool ended;
@@ -316,7 +317,7 @@ void Endpoint::end_out(Peer& peer, Transfer::End end, bool cut) noexcept {
   leave_if_done();
 }
 
-// Nothing can be received from there any more.
+// Nothing can be received from this peer any more.
 void Endpoint::end_in(Peer& peer, Transfer::End end, bool cut) noexcept {
   LinkRef link;
   {
@@ -358,8 +359,8 @@ void Endpoint::over(const LinkRef& link, const std::string& why, const std::stri
   if (link->purpose == Purpose::kControl) return over_control(peer, link, why, status);
   link->stream_over = true;
   const CarrierRef carrier = link->carrier();
-  // Data that were sent before the end of the stream can still be read. The carrier ends by itself, or with
-  // the lease.
+  // Data that were sent before the end of the stream can still be read. The carrier ends on its own, or when
+  // the lease expires.
   if (carrier != nullptr && link->carrying && why.empty() && !closed_) {
     if (link->outgoing) return;
     bool gone;
@@ -373,7 +374,7 @@ void Endpoint::over(const LinkRef& link, const std::string& why, const std::stri
   over_data(link, why, status);
 }
 
-// This link sends and receives nothing any more.
+// The data link no longer sends or receives.
 void Endpoint::over_data(const LinkRef& link, const std::string& why, const std::string& status) noexcept {
   Peer& peer = at(link->peer);
   const bool opened = link->stage >= Link::Stage::kAdmission;

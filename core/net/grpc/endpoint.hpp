@@ -30,15 +30,15 @@ namespace dist::grpc_link {
 
 class Endpoint final : public Transport, public LinkOwner, public CarrierUser {
  public:
-  // If `carriers` is NULL, gRPC carries everything itself.
+  // If `carriers` is NULL, gRPC moves all data.
   Endpoint(Memory& memory, Config config, std::unique_ptr<Carriers> carriers = nullptr);
   ~Endpoint();
 
   // Starts to listen. Returns an empty string, or the reason for a failure.
   std::string start();
-  // Shuts the endpoint down, after waiting until peers have received what was sent, for at most the lease.
-  // With `known`, this worker will come back in another endpoint, to form a generation. Further calls have no
-  // effect.
+  // Shuts the endpoint down, after waiting until peers have received what was sent, for at most the lease. If
+  // `known` is not NULL, this worker will return in another endpoint to form a generation, and `known`
+  // receives what it knows about the others. Further calls have no effect.
   void stop(Parting* known = nullptr) noexcept;
 
   int num_workers() const noexcept override { return static_cast<int>(peers_.size()); }
@@ -62,8 +62,8 @@ class Endpoint final : public Transport, public LinkOwner, public CarrierUser {
   void close() noexcept override;
 
   // ---- For networks that form generations (forming.cpp) ----
-  // Waits until worker 0 decides who takes part; worker 0 decides itself. On failure, `why` receives the
-  // reason.
+  // Waits until worker 0 has decided which workers take part. On worker 0, decides it. On failure, `why`
+  // receives the reason.
   dist_status form(const Forming& wanted, Formed* out, std::string* why) noexcept;
   bool has_newcomers() const noexcept;
 
@@ -82,7 +82,7 @@ class Endpoint final : public Transport, public LinkOwner, public CarrierUser {
   void carrier_over(const LinkRef& link, const Carrier& carrier, const std::string& why) noexcept override;
 
  private:
-  // The state of an authenticated worker, as far as it is known.
+  // What this worker knows about the state of another, authenticated one.
   enum class Life { kUnknown, kHere, kLost, kLeft };
 
   struct Peer {
@@ -124,14 +124,14 @@ class Endpoint final : public Transport, public LinkOwner, public CarrierUser {
     LinkRef control;     // worker 0: the link to this peer; others, in worker 0's entry: the link to worker 0
     FrameQueue control_queue;
     std::string why;
-    Reasons failed_attempts;  // to reach it, since it was last reached
-    Reasons causes;           // why they fail, as probes have found it, since it was last reached
-    std::string early_cause;  // what is known while a probe waits for the peer; empty: nothing
+    Reasons failed_attempts;  // results of the attempts to reach it since it was last reached
+    Reasons causes;           // causes of these failures, as probes have found them
+    std::string early_cause;  // what a probe that is waiting for the peer knows so far; empty: nothing
     int64_t probe_ns = 0;     // when it may be probed next; 0: not scheduled
     int64_t probed_ns = 0;    // when it was last probed
     int64_t probe_pause_ns = 0;
     bool left_told = false;   // the peer has been told that this worker has left
-    bool left_taken = false;  // and has acknowledged it
+    bool left_taken = false;  // the peer has acknowledged that
     bool comes_back = false;  // it has left to form another generation
     int64_t asked_ns = 0;     // when a restarted instance of it last asked to join; 0: never
     uint32_t came_from = kNoGeneration;
@@ -146,11 +146,11 @@ class Endpoint final : public Transport, public LinkOwner, public CarrierUser {
   class ControlTaker;
 
   bool hub() const noexcept { return config_.me == 0; }
-  // Whether this worker leaves and will not come back in another endpoint. Another job's worker may be next at its
-  // address.
+  // Whether this worker leaves and will not return in another endpoint. A worker of another job may then be
+  // the next one at its address.
   bool ends() const noexcept { return closed_ && !to_form_; }
-  // A worker that stood still for this long may have been given up: its peers count from the last message
-  // that they received.
+  // If this worker did not run for this long, its peers may already consider it lost: they count from the
+  // last message that they received.
   int64_t doubtful_ns() const noexcept { return config_.lease_ns / 2; }
   Peer& at(int worker) noexcept { return peers_[static_cast<std::size_t>(worker)]; }
   const Peer& at(int worker) const noexcept { return peers_[static_cast<std::size_t>(worker)]; }
@@ -248,27 +248,27 @@ class Endpoint final : public Transport, public LinkOwner, public CarrierUser {
   std::atomic<bool> to_form_{false};
   std::atomic<int64_t> asked_ns_{0};        // when a peer was last asked
   std::atomic<int64_t> looked_ns_{0};       // when the watcher last ran, by boot_now_ns()
-  std::atomic<bool> doubts_{false};         // whether peers may have given up this worker
-  std::atomic<int64_t> stood_still_ns_{0};  // then: for how long this process did not run
-  std::atomic<bool> is_given_up_{false};    // peers have given up this worker
+  std::atomic<bool> doubts_{false};         // whether peers may consider this worker lost
+  std::atomic<int64_t> stood_still_ns_{0};  // if so: for how long this process did not run
+  std::atomic<bool> is_given_up_{false};    // peers consider this worker lost
 
   mutable std::mutex members_;
   int64_t control_retry_ns_ = 0;
   bool refused_ = false;
-  bool given_up_ = false;  // by worker 0, before the generation was formed: there will be another network
+  bool given_up_ = false;  // by worker 0, before the generation was formed, so another network follows
   JobIdentity job_{};
-  bool formed_ = false;  // the participants are known: `generation_`
+  bool formed_ = false;  // `generation_` has been decided
   Formed generation_;
-  int64_t answered_ns_ = 0;      // when worker 0 last answered, whatever it answered
-  int64_t nobody_since_ns_ = 0;  // since when nobody listens at worker 0's address; 0: somebody may
+  int64_t answered_ns_ = 0;      // time of worker 0's latest answer, whatever it was
+  int64_t nobody_since_ns_ = 0;  // since when connections to worker 0's address are refused; 0: they are not
   bool worker_0_broke_ = false;  // the link to worker 0 broke without notice
-  bool turned_away_ = false;     // worker 0's latest answer was that this worker may ask again later
+  bool turned_away_ = false;     // worker 0's latest answer was that this worker should ask again later
   bool met_ = false;             // worker 0 has admitted this worker
-  uint64_t question_ = 0;        // the latest question to peers on whether they still know this worker
+  uint64_t question_ = 0;        // number of the latest question whether peers still know this worker
   Route control_route_;
 
   const std::unique_ptr<Carriers> carriers_;
-  std::string carrier_host_;  // the address on which carriers listen; empty: the one that faces the peer
+  std::string carrier_host_;  // the address on which carriers listen; empty: chosen for each peer
   std::mutex making_;
   std::vector<CarrierRef> made_;  // carriers whose threads have not been joined
 

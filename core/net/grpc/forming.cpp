@@ -19,14 +19,15 @@ namespace {
 constexpr std::size_t set_bytes(std::size_t workers) noexcept {
   return std::max<std::size_t>(32, (workers + 7) / 8);
 }
-// A worker that is not admitted asks again ten times a second.
+// A worker that has not been admitted asks ten times a second, so an older question means that it has stopped
+// asking.
 constexpr int64_t kAsksWithinNs = 2'000'000'000;
-// Between two generations nobody listens at worker 0's address for a moment, which can be long on a busy
-// machine. Tolerate half a lease, and at least this long.
+// Between two generations, no program listens at worker 0's address for a moment, which can be long on a busy
+// machine. Connections may be refused for half a lease, and at least for this long.
 constexpr int64_t kLeastNobodyNs = 2'000'000'000;
 constexpr int64_t kSliceNs = 20'000'000;
 
-// `to` is zero.
+// `to` must be all zero.
 void write(const WorkerSet& set, std::size_t workers, std::byte* to) noexcept {
   for (std::size_t w = 0; w < workers; ++w) {
     if (set[w]) to[w / 8] |= std::byte{1} << (w % 8);
@@ -44,14 +45,14 @@ std::size_t index(int worker) noexcept { return static_cast<std::size_t>(worker)
 
 }  // namespace
 
-// `members_` must be held, here and for the next two functions. The workers that are here.
+// `members_` must be held, here and for the next two functions. Returns the workers that are present.
 WorkerSet Endpoint::come() const noexcept {
   WorkerSet set;
   for (const Peer& peer : peers_) set.set(index(peer.number), peer.life == Life::kHere);
   return set;
 }
 
-// The workers that will not come any more.
+// Returns the workers that will not arrive any more.
 WorkerSet Endpoint::away() const noexcept {
   WorkerSet set;
   for (const Peer& peer : peers_) {
@@ -79,10 +80,12 @@ Parting Endpoint::knows() noexcept {
   Parting known{met_ || hub(), away(), newcomers(), {}};
   if (known.met) known.job = job_;
   for (const Peer& peer : peers_) {
-    // It was told that this worker leaves, and has not answered for a lease, or its link has ended.
+    // The peer was told that this worker leaves, but has not acknowledged it for a lease, or its link has
+    // ended.
     if (peer.left_told && !peer.left_taken && peer.life == Life::kHere) known.gone.set(index(peer.number));
   }
-  // This worker may be the one that was cut off or stood still. Worker 0 will tell, if it is alive.
+  // The fault may be this worker's: it may have been cut off or have stood still. If worker 0 is alive, it
+  // will decide.
   const Peer& worker_0 = peers_.front();
   const bool broken = worker_0.life == Life::kHere && worker_0.control == nullptr;
   if (!hub() && (worker_0.life == Life::kLost || broken)) known.gone.reset(0);
@@ -100,8 +103,8 @@ dist_status Endpoint::look_as_leader(const Forming& wanted, int64_t waited_ns, s
     begin_generation(wanted);
     return DIST_OK;
   }
-  // A worker that died after it had arrived, and was restarted, has no place in this network; without it
-  // there are too few.
+  // A worker that died after its arrival and was restarted cannot take part in this network, and without it
+  // there are too few workers.
   if (const WorkerSet again = newcomers() & away(); !enough && again.any()) {
     *why = "a worker that had arrived was restarted";
     return DIST_ABORTED;
@@ -118,7 +121,7 @@ dist_status Endpoint::look_as_leader(const Forming& wanted, int64_t waited_ns, s
   return DIST_DEADLINE_EXCEEDED;
 }
 
-// `members_` must be held. Workers that arrive later are newcomers.
+// `members_` must be held. Decides on the members of the generation. Workers that arrive later are newcomers.
 void Endpoint::begin_generation(const Forming& wanted) noexcept {
   generation_.generation = wanted.generation;
   generation_.members = come();
@@ -138,7 +141,7 @@ void Endpoint::begin_generation(const Forming& wanted) noexcept {
   formed_ = true;
 }
 
-// Nothing is sent to them or received from them in this generation.
+// Marks the workers outside the generation as having left, so that nothing is exchanged with them.
 void Endpoint::leave_out_others() noexcept {
   std::vector<LinkRef> links;
   for (Peer& peer : peers_) {
@@ -161,7 +164,7 @@ void Endpoint::leave_out_others() noexcept {
 
 // ---- The other workers ----
 
-// Returns NULL if worker 0 may send this frame.
+// Returns NULL if this frame is valid and worker 0 may send it.
 const char* Endpoint::check_formed(const Frame& frame) const noexcept {
   const bool may = !hub() && config_.forms && frame.bytes == 2 * set_bytes(peers_.size()) && frame.id >= 1 &&
                    frame.id < kNoGeneration;
@@ -183,7 +186,8 @@ void Endpoint::take_formed(const Frame& frame, const std::byte* data) noexcept {
   wake();
 }
 
-// A process that did not run has received nothing, so worker 0's silence is measured anew.
+// Restarts the measurement of worker 0's silence: while this process did not run, it could not receive an
+// answer.
 void Endpoint::stood_still(int64_t now) noexcept {
   const std::scoped_lock lock(members_);
   answered_ns_ = now;
@@ -201,7 +205,7 @@ dist_status Endpoint::look_for_leader(int64_t now, std::string* why) const noexc
   if (!lost && (linked || (!silent && !nobody))) return DIST_OK;
   const std::string known = known_of(worker_0);
   *why = known.empty() ? worker_0.name + " does not answer" : known;
-  // Worker 0 may have died, or may have had no time for a message. The next attempt will show.
+  // Worker 0 may have died, or may not have had the time for a message. The next attempt will show which.
   const bool again = given_up_ || (worker_0.life == Life::kLeft && worker_0.comes_back) ||
                      (worker_0.life == Life::kLost && worker_0_broke_ && !refused_);
   if (again) return DIST_ABORTED;

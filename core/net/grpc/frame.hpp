@@ -74,8 +74,7 @@ enum class FrameKind : uint8_t {
 inline constexpr std::size_t kChunkBytes = std::size_t{512} << 10;
 inline constexpr std::size_t kReasonTextBytes = 640;
 inline constexpr std::size_t kIdentityBytes = 16;
-// Limit for the size of a message. A larger size is a violation of the protocol, not a reason to allocate
-// memory.
+// Limit for the size of a message. A larger size violates the protocol, and no memory is allocated for it.
 inline constexpr uint64_t kMostMessageBytes = uint64_t{1} << 48;
 
 struct Frame {
@@ -96,11 +95,11 @@ struct Frame {
 
 const char* name_of(FrameKind kind) noexcept;
 
-// Receives the frames that a half of a link sends. It copies what it is given.
+// Receives the frames that one half of a link sends. put() copies the frame and its data.
 class FrameSink {
  public:
   virtual void put(const Frame& frame, const std::byte* data = nullptr) noexcept = 0;
-  // The data may be sent in place; they are valid until `holder` is released.
+  // The same, but the sink may send the data in place. They are valid until `holder` is released.
   virtual void put_held(const Frame& frame, const std::byte* data, Counted& holder) noexcept {
     static_cast<void>(holder);
     put(frame, data);
@@ -110,9 +109,9 @@ class FrameSink {
   ~FrameSink() = default;
 };
 
-// Consumes frames. begin() sets `to` to the destination of the frame's data (NULL: discard them) and returns
-// NULL, or returns how the peer has violated the protocol. finish() is called when all data have arrived.
-// Every begin() is followed by finish(), unless the link ends.
+// Consumes frames. begin() sets `to` to the destination of the frame's data, or to NULL to discard them, and
+// returns NULL. If the peer has violated the protocol, it returns a description instead. finish() is called
+// when all data have arrived. Every begin() is followed by finish(), unless the link ends.
 class FrameTaker {
  public:
   virtual const char* begin(const Frame& frame, std::byte** to) noexcept = 0;
@@ -122,10 +121,10 @@ class FrameTaker {
   ~FrameTaker() = default;
 };
 
-// Assembles frames from input that may be cut anywhere.
+// Assembles frames from input that may be cut at any byte.
 class FrameReader {
  public:
-  // Frames inside one message of the link must end with it. Returns what FrameTaker::begin() returns.
+  // A message of the link must end with the end of a frame. Returns what FrameTaker::begin() returns.
   const char* feed(const std::byte* data, std::size_t bytes, FrameTaker& taker) noexcept;
   bool between_frames() const noexcept { return header_bytes_ == 0; }
   // Whether the reader is inside a message that was sent ahead and has more than `whole` bytes.
@@ -133,7 +132,7 @@ class FrameReader {
     return left_ != 0 && frame_.bytes > whole &&
            (frame_.kind == FrameKind::kMessage || frame_.kind == FrameKind::kAhead);
   }
-  // Discards the rest of the frame.
+  // Discards the remaining data of the current frame.
   void let_data_go() noexcept { to_ = nullptr; }
 
  private:

@@ -19,14 +19,14 @@ extern "C" void __tsan_release(void* at);
 
 namespace dist::grpc_link {
 
-// Before gRPC is called with what `at` stands for.
+// Call this before passing to gRPC the object that `at` identifies.
 inline void give_to_grpc([[maybe_unused]] void* at) noexcept {
 #ifdef DIST_THREAD_SANITIZER
   __tsan_release(at);
 #endif
 }
 
-// First thing in a call of gRPC's about it.
+// Call this first in a gRPC callback about that object.
 inline void take_from_grpc([[maybe_unused]] void* at) noexcept {
 #ifdef DIST_THREAD_SANITIZER
   __tsan_acquire(at);

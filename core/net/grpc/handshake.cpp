@@ -100,7 +100,7 @@ std::string Endpoint::took_answer(const LinkRef& link, std::span<const std::byte
   const Digest proof = prove(Prover::kClient, config_.secret, link->hello, link->answer);
   link->put_raw(proof.data(), proof.size());
   link->stage = Link::Stage::kAdmission;
-  // The peer may have accepted the link from here on, and no second one can take its place.
+  // From here on the peer may have accepted the link, so no second link can replace it.
   if (!carries(*link)) link->open(link->purpose == Purpose::kControl ? peer.control_queue : peer.out_queue);
   link->flush();
   return "";
@@ -112,7 +112,7 @@ std::string Endpoint::took_admission(const LinkRef& link, std::span<const std::b
   if (message.size() != Admission::kBytes || !admission.read(message.data()))
     return "an admission that cannot be";
   if (admission.answer != Admission::Answer::kWelcome) {
-    // A later instance of it may accept.
+    // kLater is no final refusal: a later instance of the peer may accept.
     link->refused = admission.answer == Admission::Answer::kNo;
     return admission.text;
   }
@@ -150,7 +150,7 @@ Fault Endpoint::fault_of(const std::string& certificate, int worker) const {
 
 // Returns what is wrong with a hello, before any proof. Empty if it is acceptable.
 std::string Endpoint::why_not(const Link& link, const Hello& hello) const {
-  // "worker 1 has 3 workers, but worker 0 has 2. "
+  // Example: "worker 1 has 3 workers, but worker 0 has 2. "
   const auto differ = [&](const char* verb, const std::string& there, const std::string& here) {
     return "worker " + number(hello.from) + verb + there + ", but worker " + number(config_.me) + verb +
            here + ". ";
@@ -253,7 +253,7 @@ std::string Endpoint::took_proof(const LinkRef& link, std::span<const std::byte>
   return "";
 }
 
-// A caller that waits for that worker may want to know who used its name.
+// If a caller waits for that worker, its error message names what claimed to be it.
 void Endpoint::note_stranger(int claimed, const std::string& what) noexcept {
   if (claimed < 0 || claimed >= num_workers() || claimed == config_.me) return;
   const std::scoped_lock lock(members_);
@@ -265,19 +265,19 @@ void Endpoint::note_stranger(int claimed, const std::string& what) noexcept {
 void Endpoint::stranger_over(Link& link) noexcept {
   Hello hello;
   if (link.stage != Link::Stage::kProof || link.refused || !hello.read(link.hello)) return;
-  // It has received this worker's proof and sent none.
+  // The stranger has received this worker's proof but has sent none.
   note_stranger(hello.from, "did not prove that it knows this job's secret");
 }
 
-// Returns why a peer that claims to belong to the job can be neither in this generation nor in a later one.
-// Empty if it can.
+// Returns why a peer that claims to belong to the job can take part neither in this generation nor in a later
+// one. Empty if it can.
 std::string Endpoint::not_in_this_generation(const Hello& hello) noexcept {
   const std::string worker = "worker " + number(hello.from);
   const bool control = hello.purpose == Purpose::kControl;
   if (hello.forms == 0 && config_.forms) {
     return "the job has continued without " + worker + ". Call `dist_strategy_reform()` to rejoin it."_m;
   }
-  // A worker that has started to form the next generation retries until worker 0 has, too.
+  // A worker that has started to form the next generation retries until worker 0 has started, too.
   if (hello.forms > (config_.forms || control ? 1u : 0u)) {
     return worker + " re-forms after failures, but at worker " + number(config_.me) +
            " all workers must take part";
@@ -287,7 +287,8 @@ std::string Endpoint::not_in_this_generation(const Hello& hello) noexcept {
     return "worker 0 was restarted, so the job of " + worker +
            " has ended. Restart this worker, too, from the last checkpoint.";
   }
-  // In the first generation, the workers' first meeting reports this to all of them.
+  // In the first generation, the first exchange of all workers reports this instead, so that all of them
+  // learn it.
   const bool later = config_.forms || hello.forms == 1;
   const int told = config_.replicas.empty() ? 0 : config_.replicas[static_cast<std::size_t>(hello.from)];
   if (later && hello.replicas != 0 && told != 0 && hello.replicas != told) {
@@ -298,8 +299,8 @@ std::string Endpoint::not_in_this_generation(const Hello& hello) noexcept {
   return "";
 }
 
-// Admits an authenticated member of the job; returns an empty string, or the reason for a refusal. A worker
-// that has ended here may belong to the next strategy.
+// Admits an authenticated member of the job. Returns an empty string, or the reason for a refusal. A worker
+// that has ended in this network may belong to the next strategy.
 std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Admission::Answer* answer) noexcept {
   Peer& peer = at(hello.from);
   const bool control = hello.purpose == Purpose::kControl;
@@ -312,7 +313,7 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Admission::
     if (ends()) *answer = Admission::Answer::kLater;
     return not_now;
   }
-  // It has left this generation without having met worker 0.
+  // The peer has left this generation without having met worker 0.
   if (control && hello.forms == 1 && !config_.forms) leaves_unmet(peer);
   FrameQueue& queue = control ? peer.control_queue : peer.in_queue;
   {

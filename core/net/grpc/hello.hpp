@@ -57,7 +57,7 @@ struct Hello {
   Identity sender{};
   Identity receiver{};   // all zero: not known yet
   int32_t replicas = 0;  // number of the sender's replicas; 0: not specified
-  Identity job{};        // the job it has been in; all zero: none
+  Identity job{};        // the job to which the sender belonged; all zero: none
   Nonce nonce{};
 
   void write(std::byte* to_bytes) const noexcept;
@@ -102,8 +102,8 @@ struct Admission {
   bool read(const std::byte* bytes) noexcept;
 };
 
-// Which side makes the proof. `answer`: for the server, all of it except its proof; for the client, all of
-// it.
+// The side that makes the proof. `answer`: for the server, the answer without its proof; for the client, the
+// whole answer.
 enum class Prover { kServer, kClient };
 Digest prove(Prover who, std::string_view secret, const std::byte* hello, const std::byte* answer) noexcept;
 // Compares in constant time.
@@ -111,8 +111,8 @@ bool equal(const std::byte* a, const std::byte* b, std::size_t bytes) noexcept;
 // Returns false if the system provides no random bytes.
 bool random_bytes(std::byte* to, std::size_t bytes) noexcept;
 
-// On the client: returns an empty string and sets *out, or returns what is wrong with the answer. `proven`: whether its
-// sender knows the secret.
+// On the client: returns an empty string and sets *out, or returns what is wrong with the answer. `proven`
+// receives whether its sender knows the secret.
 std::string check_answer(const std::string& secret, const std::string& version, const std::byte* hello,
                          std::span<const std::byte> message, Answer* out, bool* proven);
 // On the server: writes the answer to an accepted hello, with its proof, to `bytes`, and keeps the hello in
@@ -120,7 +120,7 @@ std::string check_answer(const std::string& secret, const std::string& version, 
 bool write_welcome(const Identity& me, const std::string& secret, std::span<const std::byte> hello,
                    std::byte* kept_hello, Answer* answer, std::byte* bytes) noexcept;
 
-// On the server: completes the answer to a hello that is refused. `final`: with a proof.
+// On the server: completes the answer to a hello that is refused. If `final` is set, it contains a proof.
 void complete_refusal(const std::string& secret, std::span<const std::byte> hello, const std::string& why,
                       bool final, Answer* answer) noexcept;
 

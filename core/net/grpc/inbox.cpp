@@ -77,7 +77,7 @@ void Inbox::wait(Transfer& transfer) noexcept {
   first = &transfer;
 }
 
-// Removes and returns the receive that waits for such a message; NULL: none.
+// Removes and returns the receive that waits for such a message. NULL if none does.
 Transfer* Inbox::take_receive(const MessageKey& key) noexcept {
   Transfer* each = buckets_[bucket_of(key)].receives;
   while (each != nullptr && each->message().key != key) each = each->next;
@@ -95,7 +95,7 @@ void Inbox::end(Transfer& transfer, Transfer::End end) noexcept {
 
 bool Inbox::take_ended() noexcept { return std::exchange(ended_, false); }
 
-// Returns false if the sizes differ; then both have ended.
+// Grants the message to the receive. Returns false if their sizes differ; both have then ended.
 bool Inbox::grant(Entry& entry, Transfer& transfer) noexcept {
   if (entry.bytes != transfer.message().bytes) {
     sink_.put({.kind = FrameKind::kMisfit, .id = entry.id});
@@ -194,7 +194,7 @@ bool Inbox::end_all(Transfer::End end_of_all) noexcept {
       if (receive != nullptr) end(*receive, end_of_all);
     }
   }
-  // The link has ended in the middle of a message.
+  // The link has ended in the middle of this message.
   if (coming_ != nullptr) remove(std::exchange(coming_, nullptr));
   if (into_ != nullptr) end(*std::exchange(into_, nullptr), end_of_all);
   return take_ended();
@@ -218,8 +218,8 @@ void Inbox::drop_all() noexcept {
 
 // ---- Credit ----
 
-// Usually delayed, because a sender of small messages would otherwise get as many frames as it sends. Sent at
-// once if the sender may be waiting for it.
+// Reports consumed credit to the sender. Usually later, because a sender of small messages would otherwise
+// get as many frames as it sends; at once if the sender may be waiting for credit.
 void Inbox::tell_credit(bool at_once) noexcept {
   if (owed_ == 0 || (!at_once && owed_ < credit_ / 4)) return;
   used_ -= owed_;
@@ -258,8 +258,8 @@ const char* Inbox::begin_ahead(const MessageKey* key, const Frame& frame, std::b
   coming_bytes_ = bytes;
   into_ = nullptr;
   if (key == nullptr || forgotten(*key)) return nullptr;
-  // A message that arrives in pieces does not go to a receive's memory, because the receive may be cancelled
-  // in between.
+  // A message that arrives in pieces is not stored in a receive's memory, because the receive may be
+  // cancelled between two pieces.
   if (bytes <= whole_) into_ = take_receive(*key);
   if (into_ != nullptr) {
     if (into_->message().bytes == bytes) *to = into_->message().data;
@@ -274,7 +274,7 @@ const char* Inbox::begin_ahead(const MessageKey* key, const Frame& frame, std::b
 const char* Inbox::begin_offered_ahead(const Frame& frame, std::byte** to) noexcept {
   if (frame.id == 0 || frame.id > last_id_) return "it speaks of a message that there is not";
   Entry* const entry = find(frame.id);
-  if (entry == nullptr) {  // a misfit, or forgotten: counted, and let go
+  if (entry == nullptr) {  // a misfit or a forgotten message: counts towards the credit and is discarded
     return begin_ahead(nullptr, frame, to);
   }
   if (entry->bytes != frame.bytes) return "it sends another size than it has offered";
@@ -282,7 +282,7 @@ const char* Inbox::begin_offered_ahead(const Frame& frame, std::byte** to) noexc
   const MessageKey key = entry->key;
   Transfer* const receive = entry->receive;
   remove(entry);
-  // If it was granted for a receive, that receive gets it.
+  // The receive to which it was granted gets it.
   if (receive != nullptr) wait(*receive);
   return begin_ahead(&key, frame, to);
 }
@@ -351,7 +351,7 @@ void Inbox::finish_ahead() noexcept {
     Transfer* const receive = entry->bytes > whole_ ? take_receive(key) : nullptr;
     entry->state = State::kHere;
     link_by_key(*entry);
-    // One of the two has arrived between the pieces.
+    // The receive, or a call of forget(), has arrived between two pieces.
     if (receive != nullptr) {
       this->receive(*receive, false);
       ended_ = true;
@@ -409,7 +409,7 @@ const char* Inbox::apart_came(std::size_t bytes) noexcept {
   if (piece_left_ != 0) return nullptr;
   const auto whole = static_cast<uint8_t>(piece_end_);
   if (whole > 1) return "it does not say whether it has sent a message";
-  // If it is not, the sender will drop the message next.
+  // Otherwise the sender will drop the message next.
   Entry* const entry = whole == 1 ? find(piece_.id) : nullptr;
   if (entry != nullptr) moved(*entry, static_cast<std::size_t>(piece_.bytes));
   return nullptr;
@@ -417,7 +417,7 @@ const char* Inbox::apart_came(std::size_t bytes) noexcept {
 
 void Inbox::finish_drop(uint64_t id) noexcept {
   Entry* const entry = find(id);
-  if (entry == nullptr) return;  // a misfit, or forgotten
+  if (entry == nullptr) return;  // a misfit or a forgotten message
   Transfer* const receive = entry->receive;
   remove(entry);
   // The receive continues to wait for another message with its key.

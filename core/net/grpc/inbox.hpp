@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inbox: the receiving half of a link as a state machine that knows no link. It keeps messages that arrived
-// before their receive, offers, and receives that wait. The owner holds a lock around every call.
+// Inbox: the receiving half of a link, as a state machine that is independent of the link. It keeps messages
+// that arrived before their receive, offers, and receives that wait. The owner holds a lock around every
+// call.
 //
-// Invariant: the memory that a peer can make it keep is bounded by the credit and by kMostOffers.
+// Invariant: the memory that a peer can make the inbox keep is bounded by the credit and by kMostOffers.
 #pragma once
 
 #include <cstddef>
@@ -34,9 +35,10 @@ class Inbox final : public FrameTaker {
   bool receive(Transfer& transfer, bool gone) noexcept;
   bool cancel(Transfer& transfer) noexcept;
   void forget(uint32_t generation, uint32_t run) noexcept;
-  // Ends everything that waits for the sender. Messages that were sent ahead are kept.
+  // Ends all receives that wait for the sender. Keeps messages that were sent ahead.
   bool end_all(Transfer::End end) noexcept;
-  // This worker leaves: nothing is received any more. Frames that the sender sent before it learned that are discarded.
+  // This worker leaves, so nothing is received any more. Frames that the sender sends before it learns this
+  // are discarded.
   void close() noexcept;
 
   // Frames from the sender.
@@ -51,7 +53,7 @@ class Inbox final : public FrameTaker {
     std::span<std::byte> end;
   };
   Coming apart() noexcept;
-  // This many of the bytes have arrived. Returns what begin() returns.
+  // The caller has stored this many of the bytes. Returns what begin() returns.
   const char* apart_came(std::size_t bytes) noexcept;
   // The sender's last frame has arrived.
   bool bye() const noexcept { return bye_; }
@@ -119,8 +121,8 @@ class Inbox final : public FrameTaker {
   // Bytes that were sent ahead and whose credit has not been returned; `owed_` of them have been consumed.
   std::size_t used_ = 0;
   std::size_t owed_ = 0;
-  std::size_t entries_ = 0;  // with a key that a receive may ask for
-  std::size_t offers_ = 0;   // number of entries with an id
+  std::size_t entries_ = 0;  // entries with a key that a receive may ask for
+  std::size_t offers_ = 0;   // entries with an id
   std::size_t offered_ = 0;  // entries in state kOffered, whose sender may wait for credit
   uint64_t last_id_ = 0;
   uint32_t first_generation_ = 0;

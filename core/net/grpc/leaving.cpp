@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a worker leaves: it waits until its peers have received what it sent, and then tells the others that it
-// leaves and whether it will come back. Workers can start and end in any order, so it also waits, for at most the
-// lease, for workers that it has not met: worker 0 for all others, and the others for worker 0.
+// leaves and whether it will return. Workers can start and end in any order, so it also waits, for at most
+// the lease, for workers that it has not met: worker 0 waits for all others, and the others wait for worker
+// 0.
 #include <chrono>
 #include <utility>
 #include <vector>
@@ -21,7 +22,7 @@ void Endpoint::close() noexcept {
       if (!peer.out_gone && peer.out_wanted && !peer.bye_said) {
         peer.bye_said = true;
         peer.out_queue.put({.kind = FrameKind::kBye});
-        // Nothing that was sent ahead is waiting to be consumed there.
+        // The peer has consumed all messages that were sent ahead.
         drop = peer.outbox.owes_nothing() && (peer.out == nullptr || !peer.out->opened());
       }
       out = peer.out;
@@ -54,7 +55,7 @@ void Endpoint::stop(Parting* known) noexcept {
     const uint64_t seen = changes();
     if (all_taken() || !wait_for_change(seen, end)) break;
   }
-  // Workers that are alive have answered by now.
+  // All workers that are alive have answered by now.
   if (known != nullptr) *known = knows();
   stop_thread();
   std::vector<LinkRef> links = unproven();
@@ -81,7 +82,7 @@ void Endpoint::stop(Parting* known) noexcept {
     const std::scoped_lock lock(peer.out_mutex, peer.in_mutex, members_);
     peer.out = peer.in = peer.control = nullptr;
   }
-  // Carriers hold their links.
+  // Carriers hold references to their links, so they are joined first.
   join_carriers(true);
   retire(std::move(control_route_.channel));
   for (Peer& peer : peers_) retire(std::move(peer.route.channel));
@@ -102,7 +103,7 @@ void Endpoint::leave_if_done() noexcept {
     for (Peer& peer : peers_) {
       if (peer.number == me() || peer.control == nullptr || peer.control->stage != Link::Stage::kOpen)
         continue;
-      // Also sent to a peer that leaves at the same time, so that it does not take this for a crash.
+      // A peer that leaves at the same time is told as well, so that it does not mistake this for a crash.
       if (peer.life == Life::kLost || std::exchange(peer.left_told, true)) continue;
       peer.control_queue.put(
           {.kind = FrameKind::kLeft, .id = static_cast<uint64_t>(me()), .offset = to_form_ ? 1u : 0u});
@@ -113,9 +114,10 @@ void Endpoint::leave_if_done() noexcept {
   wake();
 }
 
-// `members_` must be held. Whether a worker that this one has not met yet has still to learn that it ends. Worker 0
-// informs the others. A worker that comes back is at its address again, or asks worker 0 to form a generation; one that
-// was never in a generation is missed by none.
+// `members_` must be held. Whether a worker that this one has not met must still learn that this one ends.
+// Worker 0 informs the others. There is no need if this worker returns, because it is at its address again or
+// asks worker 0 to form a generation, or if it was never in a generation, because no worker then waits for
+// it.
 bool Endpoint::must_learn(const Peer& peer) const noexcept {
   // Worker 0 may have admitted this worker already.
   if (!hub() && peer.number == 0 && peer.control != nullptr && peer.control->stage == Link::Stage::kAdmission)
@@ -134,8 +136,8 @@ bool Endpoint::all_taken() noexcept {
     }
     bool sends;
     {
-      // The peer learns on this link that this worker leaves, even if there is no worker 0 to report it, and
-      // then ends the link.
+      // Over this link the peer learns that this worker leaves, even if there is no worker 0 to report it.
+      // The peer then ends the link.
       const std::scoped_lock lock(peer.in_mutex);
       sends = peer.in != nullptr && peer.in->opened() && !peer.in_gone;
     }
@@ -143,8 +145,8 @@ bool Endpoint::all_taken() noexcept {
     if (peer.life == Life::kLost) continue;
     if (sends || must_learn(peer)) return false;
     if (peer.control == nullptr) continue;
-    // This also holds for a peer that leaves at the same time: it would take a broken link for a crash. If it
-    // is about to be told, leave_if_done() does that and wakes this thread.
+    // This also applies to a peer that leaves at the same time: it would mistake a broken link for a crash.
+    // If it is about to be told, leave_if_done() tells it and wakes this thread.
     if (peer.control->stage == Link::Stage::kOpen && !(peer.left_told && peer.left_taken)) return false;
   }
   return true;

@@ -59,7 +59,7 @@ void Link::flush() noexcept {
     {
       const std::scoped_lock lock(mutex_);
       if (writing_ || closing_) return;
-      // The peer disconnects a client that sends much before it has proven itself.
+      // The peer disconnects a client that sends much data before it has proven that it knows the secret.
       const bool held = stage == Stage::kAdmission;
       if (!raw_.empty()) {
         const grpc::Slice slice(raw_.front().data(), raw_.front().size());
@@ -122,7 +122,7 @@ void Link::end(const std::string& why) noexcept {
     const std::scoped_lock lock(mutex_);
     if (why_.empty()) why_ = why;
     closing_ = true;
-    // A server's call may be destroyed as soon as it has been finished, but not while cut() runs.
+    // A server's call may be destroyed as soon as it has been finished, but not while a thread is in cut().
     if (!outgoing && told_) return;
     ++cutting_;
   }
@@ -159,7 +159,7 @@ void Link::done(const std::string& status) noexcept {
   const LinkRef self = std::exchange(self_, nullptr);
   std::string why;
   {
-    // Another thread may be about to end it.
+    // Another thread may be in end().
     const std::scoped_lock lock(mutex_);
     why = why_;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Link: one gRPC stream between two workers, seen from either side. Reads are passed on one at a time. At
-// most one write is in flight; it carries everything that the queue has collected meanwhile.
+// Link: one gRPC stream between two workers, as seen from either side. It passes messages to its owner one at
+// a time. At most one write is in flight; the next one takes everything that has been queued meanwhile.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -42,17 +42,18 @@ class LinkUser {
   virtual std::string took(const LinkRef& link, std::span<const grpc::Slice> message) noexcept = 0;
   // The link's queue is empty. Returns whether something has been added to it.
   virtual bool more(Link& link) noexcept = 0;
-  // The last call. `why` is the reason given to end(); if it is empty, `status` is gRPC's.
+  // The last call. `why` is the reason given to end(). If it is empty, `status` is gRPC's text.
   virtual void over(const LinkRef& link, const std::string& why, const std::string& status) noexcept = 0;
-  // The link, with its gRPC objects and its carrier, has been destroyed. Afterwards the owner may free everything that
-  // they used.
+  // The link, with its gRPC objects and its carrier, has been destroyed. The owner may now free everything
+  // that they used.
   virtual void destroyed() noexcept = 0;
 
  protected:
   ~LinkUser() = default;
 };
 
-// The first base of links: it notifies the owner after everything else in a link has been destroyed.
+// The first base of Link, so it is destroyed last and notifies the owner after everything else has been
+// destroyed.
 class OwnedLink {
  public:
   OwnedLink(const OwnedLink&) = delete;
@@ -74,31 +75,32 @@ class Link : private OwnedLink, public std::enable_shared_from_this<Link> {
 
   // Sends a message of the handshake, which does not consist of frames.
   void put_raw(const std::byte* data, std::size_t bytes);
-  // From here on, the link sends the frames in this queue. In stage kAdmission it holds them back.
+  // From here on, the link sends the frames in this queue. In stage kAdmission it keeps them until the peer
+  // has admitted it.
   void open(FrameQueue& queue) noexcept;
-  // The same through its carrier. put_raw() still uses the stream.
+  // From here on, the link's carrier sends the frames. put_raw() still uses the stream.
   void open_carried() noexcept;
   bool opened() const noexcept { return open_; }
-  // Sets the link's carrier; the previous one must have been removed. Returns false if the link is ending and
-  // takes none.
+  // Sets the link's carrier. The previous one must have been removed. Returns false if the link is ending and
+  // accepts none.
   bool change_carrier(CarrierRef* carrier) noexcept;
   CarrierRef carrier() const noexcept;
   bool ending() const noexcept;
-  // The IP address of the other side, once the two are connected.
+  // The IP address of the peer, once the link is connected.
   virtual std::string peer_host() const = 0;
   void flush() noexcept;
   // Ends the link and its carrier. over() follows soon.
   void end(const std::string& why) noexcept;
-  // The same after everything that was put has been sent. For servers.
+  // For servers: ends the link after everything that was put has been sent.
   void end_after_writes(const std::string& why) noexcept;
 
-  // ---- For its owner ----
+  // ---- For the owner ----
 
-  bool outgoing = false;  // this side has created it
+  bool outgoing = false;  // this side has created the link
   Purpose purpose = Purpose::kData;
   int peer = -1;         // worker number; -1 for an incoming link that is not authenticated
   bool refused = false;  // by either side
-  std::atomic<Stage> stage{Stage::kHello};  // of reading; only took() changes it
+  std::atomic<Stage> stage{Stage::kHello};  // of the handshake; only took() changes it
   int64_t born_ns = 0;
   std::byte hello[Hello::kBytes] = {};
   std::byte answer[Answer::kBytes] = {};
@@ -109,7 +111,7 @@ class Link : private OwnedLink, public std::enable_shared_from_this<Link> {
   std::string certificate;              // the peer's, in PEM; on the server side only
   std::string connection;               // of an incoming link: its peer, for Listener::proven()
   std::shared_ptr<CallLine> line;       // if it carries calls
-  // For carriers.
+  // ---- For carriers ----
   std::atomic<uint32_t> attempt{0};
   std::byte meets[2][Meet::kBytes] = {};  // the sender's, the receiver's
   std::atomic<bool> met{false};           // the carrier of this attempt has been started
@@ -120,9 +122,9 @@ class Link : private OwnedLink, public std::enable_shared_from_this<Link> {
   explicit Link(LinkUser& user) noexcept : OwnedLink(user) {}
   virtual void start_write(const grpc::ByteBuffer* message) noexcept = 0;
   virtual void start_read(grpc::ByteBuffer* message) noexcept = 0;
-  // Makes operations in flight fail.
+  // Makes the operations in flight fail.
   virtual void cut() noexcept = 0;
-  // Called once: nothing more will be written, and no write is in flight.
+  // Called once. Nothing more will be written, and no write is in flight.
   virtual void writes_over() noexcept = 0;
 
   void read_done(bool ok) noexcept;
@@ -131,7 +133,7 @@ class Link : private OwnedLink, public std::enable_shared_from_this<Link> {
   void no_more_writes() noexcept;
 
   grpc::ByteBuffer reading_;
-  LinkRef self_;  // until gRPC is done with it
+  LinkRef self_;  // keeps the link alive until gRPC no longer uses it
 
  private:
   mutable std::mutex mutex_;
@@ -158,17 +160,17 @@ void put(Link& link, const Message& message) {
   message.write(bytes);
   link.put_raw(bytes, sizeof bytes);
 }
-// Copies a message of the handshake into `to` as one block. The messages have fixed sizes; returns false for
-// a longer one.
+// Copies a message of the handshake into `to` as one block. Returns false if it is longer than any message of
+// the handshake.
 inline constexpr std::size_t kMostBeginningBytes = Hello::kBytes + Answer::kBytes;
 bool gather(std::span<const grpc::Slice> message, std::byte (&to)[kMostBeginningBytes],
             std::span<const std::byte>* out) noexcept;
-// Ends a client's link because the server's certificate is wrong. The client sends the reason in place of its proof, so that
-// the server can report it, too. `why` continues "its certificate". Returns "".
+// Ends a client's link because the server's certificate is wrong. The client sends the reason in place of its
+// proof, so that the server can report it, too. `why` continues the words "its certificate". Returns "".
 std::string reject_server(Link& link, const std::string& why) noexcept;
 // On the server: whether the client has sent such a reason.
 bool is_rejection(std::span<const std::byte> message, Admission* out) noexcept;
-// Time limit for the handshake: as long as peers tolerate a process that stands still, within bounds.
+// Time limit for the handshake: as long as peers tolerate a process that does not run, within bounds.
 int64_t prove_within_ns(int64_t lease_ns) noexcept;
 
 // Refuses an incoming stream and ends it.
@@ -208,12 +210,12 @@ class ClientLink final : public StreamLink<grpc::ClientBidiReactor<grpc::ByteBuf
       : StreamLink(user), channel_(std::move(channel)) {
     outgoing = true;
   }
-  // The server's certificate in PEM, once a message has arrived.
+  // The server's certificate in PEM, available once a message has arrived.
   std::string server_certificate() const;
-  // Call this before the link is visible to other threads. It may then be ended at any time, and must be
-  // started in any case.
+  // Call this before the link becomes visible to other threads. From then on it may be ended at any time, but
+  // must be started in any case.
   void prepare();
-  // Call this when its first message is queued.
+  // Call this when the first message is in the queue.
   void start();
   std::string peer_host() const override { return host_of_peer(context_->peer()); }
 

@@ -12,7 +12,7 @@
 namespace dist::grpc_link {
 namespace {
 
-// The maximum number of unproven links from other processes.
+// The maximum number of links from other processes that have not proven the secret.
 std::size_t most_strangers(const Config& config) noexcept {
   return config.addresses.empty() ? 64 : 4 * config.addresses.size() + 16;
 }
@@ -171,8 +171,8 @@ void LinkOwner::watch() noexcept {
   }
 }
 
-// Ends links that are late, and attempts to connect at addresses that the peer's host name has no longer. Frees channels
-// that are not used any more.
+// Ends links that are late, and attempts to connect to addresses that the peer's host name no longer has.
+// Frees channels that are no longer used.
 int64_t LinkOwner::look_at_links(int64_t now) noexcept {
   const int64_t within = config_.scaled_ns(prove_within_ns(config_.lease_ns));
   int64_t next = INT64_MAX;
@@ -185,7 +185,7 @@ int64_t LinkOwner::look_at_links(int64_t now) noexcept {
   }
   release(std::move(idle));
   for (const LinkRef& each : links) {
-    // If its proof is in flight, this process made the link, and the peer's lease decides.
+    // In stage kAdmission the proof of this process is in flight. The peer then enforces its own lease.
     if (each->opened() || each->stage == Link::Stage::kAdmission) continue;
     const int64_t until = each->born_ns + within;
     if (now >= until) {

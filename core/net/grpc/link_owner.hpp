@@ -31,7 +31,7 @@ namespace dist::grpc_link {
 
 class LinkOwner : public LinkUser {
  public:
-  // The port that it listens on.
+  // The port on which it listens.
   int port() const noexcept { return incoming_.port(); }
   void destroyed() noexcept final;
 
@@ -49,23 +49,23 @@ class LinkOwner : public LinkUser {
     bool named;   // a host name has been resolved, so retries need not wait any longer
   };
 
-  // The functions are those of Listener and Prober.
+  // The functions are passed to Listener and Prober.
   LinkOwner(Config config, std::function<void(int)> wrong_secret, std::function<void(int)> ended_unproven,
             Prober::Tell tell);
   ~LinkOwner() = default;
 
-  // These return an empty string, or the reason for a failure. listen_on() need not be called.
+  // These return an empty string, or the reason for a failure. Calling listen_on() is optional.
   std::string listen_on(const std::vector<std::string>& addresses);
   std::string start_thread(const char* name);
   // Whether it listens.
   bool serving() const noexcept { return server_ != nullptr; }
 
-  // Called on the thread. Returns when there will be work again.
+  // Does the periodic work. Called on the thread. Returns the time of the next work.
   virtual int64_t look(const Turn& turn) noexcept = 0;
   // Makes the thread look again, and ends wait_for_change().
   void wake() noexcept;
   uint64_t changes() noexcept;
-  // Waits until there has been a change since `seen`. Returns false if it has waited until `end`.
+  // Waits until something has changed since `seen`. Returns false if `end` passes first.
   bool wait_for_change(uint64_t seen, std::chrono::steady_clock::time_point end) noexcept;
 
   // Counts a link that is about to be created. Returns false if this owner is stopping.
@@ -74,13 +74,14 @@ class LinkOwner : public LinkUser {
   // The link has been accepted, has been refused, or has ended.
   void proven(const Link& link) noexcept;
   std::vector<LinkRef> unproven() noexcept;
-  // Since when an attempt to connect to this worker has had no answer; 0: there is none.
+  // Since when an attempt to connect to this worker has been unanswered; 0: no attempt is.
   int64_t unanswered_since_ns(int peer) noexcept;
-  // The channel has been replaced, or is not needed any more. It is kept because gRPC's own thread must not destroy a
-  // link that holds the last reference: if no other channel is left, gRPC would wait there for that thread to end.
+  // Keeps a channel that has been replaced or is no longer needed. gRPC's own thread must not destroy a link
+  // that holds the last reference: if no other channel is left, gRPC would wait there for that same thread to
+  // end.
   void retire(std::shared_ptr<grpc::Channel> channel) noexcept;
 
-  // The end, in this order. No link can begin after the first one.
+  // Call these in this order at the end. No link can begin after the first one.
   void stop_thread() noexcept;
   void stop_server() noexcept;
   // Returns false if links are left at `end`.

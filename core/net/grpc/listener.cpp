@@ -17,9 +17,9 @@ namespace {
 
 constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kTokenWithinNs = 5'000 * kMs;
-// A newcomer keeps its place for this long even if others wait for it.
+// A newcomer is not removed before this time to make room for another one.
 constexpr int64_t kKeepsPlaceNs = 20 * kMs;
-// How often connections in either stage are looked at.
+// The interval at which connections in either stage are checked.
 constexpr int kTickMs = 20;
 constexpr int64_t kNoDescriptorNs = 50 * kMs;
 constexpr int kMostAcceptedAtOnce = 64;
@@ -103,7 +103,8 @@ void Listener::proven(const std::string& peer) noexcept {
     const std::scoped_lock lock(mutex_);
     std::erase_if(unproven_, [&](const Unproven& each) { return each.peer == plain; });
   } catch (const std::bad_alloc&) {
-    // The limits for unproven connections must not be applied to it.
+    // The peer's name cannot be compared, and its connection must no longer be limited, so all unproven ones
+    // are forgotten.
     const std::scoped_lock lock(mutex_);
     unproven_.clear();
   }
@@ -130,13 +131,13 @@ void Listener::run() noexcept {
   }
 }
 
-// Whether another newcomer can be accepted, perhaps in the place of the oldest one.
+// Whether another newcomer can be accepted, if necessary in place of the oldest one.
 bool Listener::has_room(int64_t now) const noexcept {
   if (now < accept_again_ns_) return false;
   return newcomers_.size() < most_newcomers_ || now - newcomers_.front()->since_ns >= kKeepsPlaceNs;
 }
 
-// Waits for something to do, and does it.
+// Waits until there is work, and does it.
 void Listener::turn() {
   bool watches = !newcomers_.empty();
   {
@@ -155,7 +156,7 @@ void Listener::turn() {
   wait_readable(descriptors, watches || !accepts ? kTickMs : -1, &ready);
   if (stopping_) return;
   const int64_t now = steady_now_ns();
-  // Peers must not suffer from a pause of this process.
+  // A pause of this process does not count towards the peers' time limits.
   const int64_t late = watches ? now - due_ns_ - 5 * kTickMs * kMs : 0;
   if (late > 0) {
     for (const auto& each : newcomers_) each->since_ns += late;
@@ -194,14 +195,14 @@ void Listener::accept_some(const Descriptor& listening, int64_t now) {
     }
     if (accepted == Accept::kNone) return;
     made->since_ns = now;
-    // Its request has often arrived already.
+    // In most cases the request has already arrived.
     if (!read(*made) || (made->has_token && hand_over(*made, now))) continue;
     if (newcomers_.size() >= most_newcomers_) newcomers_.erase(newcomers_.begin());
     newcomers_.push_back(std::move(made));
   }
 }
 
-// Reads its request as far as it has arrived. Returns whether the newcomer stays.
+// Reads as much of the request as has arrived. Returns whether to keep the newcomer.
 bool Listener::read(Newcomer& newcomer) {
   const std::span<std::byte> room = std::as_writable_bytes(std::span(newcomer.bytes)).subspan(newcomer.used);
   const std::ptrdiff_t came = receive_now(newcomer.socket.number(), {&room, 1});

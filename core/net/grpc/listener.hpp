@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listener: accepts the connections of a process, in place of gRPC, and hands them over in two stages.
 //
-// A *newcomer* has not presented a token (connect_token.hpp). It costs a descriptor and 1 KiB, and gRPC does not know
-// it. It is closed after 5 s; if there are too many, the oldest one makes room.
+// A *newcomer* has not presented a token (connect_token.hpp) yet. It costs a descriptor and 1 KiB, and gRPC
+// does not know of it. It is closed after 5 s. If there are too many newcomers, the oldest one is closed.
 //
-// An *unproven* connection has presented a token and belongs to gRPC, but none of its links has proven that it knows
-// the secret (hello.hpp). The listener keeps a second descriptor of it. It shuts the connection down if it sends more
-// than 64 KiB, or takes longer than a link may take. After proven(), the listener forgets it.
+// An *unproven* connection has presented a token and belongs to gRPC, but none of its links has proven that
+// it knows the secret (hello.hpp). The listener keeps a second descriptor of it. It shuts the connection down
+// if the peer sends more than 64 KiB or exceeds the time limit of a handshake. After proven(), the listener
+// forgets the connection.
 //
-// A process that has no descriptors left would never be told of another connection, and a waiting one would keep the
-// thread busy. The listener therefore holds a spare descriptor. It closes the spare, accepts and closes the
-// connection, whose peer tries again, and opens another spare.
+// A process without free descriptors cannot accept a waiting connection, and the thread would find that
+// connection again and again. The listener therefore holds a spare descriptor. It closes the spare one,
+// accepts and closes the connection, whose peer tries again, and opens another spare.
 #pragma once
 
 #include <grpcpp/server_builder.h>
@@ -51,9 +52,10 @@ class Listener {
   // Returns an empty string, or the error message.
   std::string listen(const Config& config, const std::vector<std::string>& addresses,
                      grpc::ServerBuilder& builder);
-  // Once the server has been started. Returns false if the system has no more threads or descriptors.
+  // Call this when the server has been started. Returns false if the system has no more threads or
+  // descriptors.
   bool start();
-  // Before the server is shut down. Further calls have no effect.
+  // Call this before the server is shut down. Further calls have no effect.
   void stop() noexcept;
 
   int port() const noexcept { return listening_.port; }
@@ -67,7 +69,7 @@ class Listener {
     Descriptor socket;
     std::string peer;
     int64_t since_ns = 0;
-    bool has_token = false;  // and waits until another connection has been proven or has ended
+    bool has_token = false;  // it waits until another connection has been proven or has ended
     int from = -1;           // the worker that it claims to be
     std::size_t used = 0;
     std::array<char, kMostRequestBytes> bytes{};
@@ -99,10 +101,10 @@ class Listener {
   Listening listening_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
 
-  // ---- Of the thread ----
+  // ---- Used only by the thread ----
   Descriptor spare_;
-  int64_t accept_again_ns_ = 0;                       // when the system may have descriptors again
-  int64_t due_ns_ = 0;                                // when the thread wanted to run
+  int64_t accept_again_ns_ = 0;                       // after the system had no descriptors
+  int64_t due_ns_ = 0;                                // when the thread should run next
   std::vector<std::unique_ptr<Newcomer>> newcomers_;  // the oldest first
 
   std::mutex mutex_;

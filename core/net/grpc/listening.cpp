@@ -51,7 +51,7 @@ std::vector<std::string> listening_addresses(const Config& config, std::string* 
   if (is_ip_address(host) || !config.sockets.empty()) return {config.bind_address};
   if (host == "localhost") {
     std::vector<std::string> all{with_port("127.0.0.1", port)};
-    // Two addresses cannot get the same port from the system.
+    // The system cannot choose the same port for two addresses.
     if (port != "0" && why_not_bind("::1", 0).empty()) all.push_back(with_port("::1", port));
     return all;
   }

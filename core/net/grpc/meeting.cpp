@@ -15,8 +15,8 @@
 namespace dist::grpc_link {
 namespace {
 
-// If a carrier fails at once, this many times, the link fails. Waiting for deadlines this often would take
-// longer than most leases.
+// If carriers fail immediately, the link fails after this many attempts. Carriers that fail at their
+// deadlines take longer than most leases before that.
 constexpr uint32_t kMostAttempts = 16;
 
 const uint8_t* raw(const void* bytes) noexcept { return static_cast<const uint8_t*>(bytes); }
@@ -57,9 +57,10 @@ Digest prove_carrier(Prover who, std::string_view secret, const Link& link) noex
   return digest;
 }
 
-// The IP address on which the link's carrier listens: that of DIST_BIND_ADDRESS, or else the local one that faces the
-// peer. Never all interfaces, because the first client that connects to a carrier's port is taken for the peer, and
-// because the peer needs an address to connect to. Both ends are of the same family, like those of the link.
+// Returns the IP address on which the link's carrier listens: that of DIST_BIND_ADDRESS, or else the local
+// address of the connection to the peer. It is never "all interfaces", because the carrier takes the first
+// client that connects for its peer, and because the peer needs an address to connect to. Both ends have the
+// same address family, that of the link.
 std::string Endpoint::carrier_host(const Link& link) const {
   const auto is_v6 = [](const std::string& host) { return host.find(':') != std::string::npos; };
   const std::string peer = link.peer_host();
@@ -94,7 +95,7 @@ std::string Endpoint::make_carrier(const LinkRef& link, uint32_t attempt) noexce
   return "";
 }
 
-// The sender's side. `after` is the attempt that has failed, or 0.
+// Begins an attempt, on the sender's side. `after` is the attempt that has failed, or 0.
 std::string Endpoint::begin_meeting(const LinkRef& link, uint32_t after) noexcept {
   uint32_t failed = after;
   if (!link->attempt.compare_exchange_strong(failed, after + 1)) return "";
@@ -200,7 +201,7 @@ std::ptrdiff_t Endpoint::receive_apart(Link& link, Carrier& carrier, std::size_t
   const std::scoped_lock lock(peer.in_mutex);
   const Inbox::Coming coming = peer.in.get() == &link ? peer.inbox.apart() : Inbox::Coming{};
   if (coming.end.empty() && coming.data.empty()) {
-    // The piece began when nobody was interested any more.
+    // No receive waited when the piece began.
     std::byte nowhere[4096];
     const std::span<std::byte> part(nowhere, std::min(most, sizeof nowhere));
     return carrier.read({&part, 1});
@@ -240,7 +241,7 @@ void Endpoint::carrier_over(const LinkRef& link, const Carrier& carrier, const s
   over_data(link, why, "");
 }
 
-// Joins the carriers that have ended, or, at the end, all of them.
+// Joins the carriers that have ended. With `all`, ends and joins all of them.
 void Endpoint::join_carriers(bool all) noexcept {
   std::vector<CarrierRef> over;
   {
@@ -256,8 +257,8 @@ void Endpoint::join_carriers(bool all) noexcept {
   }
 }
 
-// Ends the carriers whose peer has not proven its identity in time, and lowers `next` to the time at which others will be
-// late.
+// Ends the carriers whose peer has not proven its identity in time, and lowers `next` to the time at which
+// others will be late.
 void Endpoint::end_late_carriers(int64_t now, int64_t* next) noexcept {
   std::vector<CarrierRef> late;
   {

@@ -19,7 +19,7 @@ constexpr int64_t kMostProbePauseNs = 8'000'000'000;
 
 }  // namespace
 
-// Handles the frames of a control link. No lock is held: a link's messages arrive one after the other.
+// Handles the frames of a control link. No lock is held: the messages of a link arrive one at a time.
 class Endpoint::ControlTaker final : public FrameTaker {
  public:
   ControlTaker(Endpoint& owner, Link& link) noexcept
@@ -145,8 +145,8 @@ void Endpoint::begin_control() noexcept {
         refused_)
       return;
     control_retry_ns_ = 0;
-    // An instance of worker 0 that has not admitted this worker may have ended since; the next one will do as
-    // well.
+    // An instance of worker 0 that has not admitted this worker may have ended since. Any later instance is
+    // acceptable.
     worker_0.known = false;
   }
   std::string why;
@@ -185,7 +185,8 @@ void Endpoint::say_to_all(const Frame& frame, const std::byte* data, const Peer*
   }
 }
 
-// Worker 0 tells the newcomer everything it knows, and tells all others about the newcomer.
+// On worker 0: tells a new worker everything it knows about the others, and tells all others about the new
+// one.
 void Endpoint::introduce(Peer& newcomer) noexcept {
   std::vector<LinkRef> links;
   {
@@ -216,14 +217,16 @@ void Endpoint::introduce(Peer& newcomer) noexcept {
   for (const LinkRef& each : links) each->flush();
 }
 
-// When the lease of a peer began. Peers without heartbeats to this worker may have been silent for any time.
+// The time at which a peer's lease began. If a peer sends no heartbeats to this worker, its silence means
+// nothing, so the lease begins now.
 int64_t Endpoint::silent_since_ns(const Peer& peer) const noexcept {
   const bool has_heartbeats = hub() || peer.number == 0;
   return has_heartbeats ? peer.heard_ns.load(std::memory_order_relaxed) : steady_now_ns();
 }
 
-// `why` continues a sentence that begins with the worker's name. Messages that it sent before are still
-// received if its link exists, unless `at_once`. `rejects`: it has rejected this worker.
+// `why` continues a sentence that begins with the worker's name. Unless `at_once` is set, messages that the
+// peer has sent before are still received over its link, if there is one. `rejects`: the peer has rejected
+// this worker.
 void Endpoint::declare_lost(Peer& peer, const std::string& why, bool at_once, bool rejects) noexcept {
   bool first;
   LinkRef control;
@@ -249,7 +252,7 @@ void Endpoint::declare_lost(Peer& peer, const std::string& why, bool at_once, bo
     const std::string text = why.substr(0, kReasonTextBytes);
     const auto id = static_cast<uint64_t>(peer.number);
     const Frame lost{.kind = FrameKind::kLost, .id = id, .bytes = text.size(), .offset = at_once ? 1u : 0u};
-    // The peer is told as well, in case it is still alive.
+    // The peer is informed as well, in case it is still alive.
     say_to_all(lost, reinterpret_cast<const std::byte*>(text.data()), nullptr);
     if (control != nullptr) control->end_after_writes("");
   }
@@ -282,7 +285,7 @@ void Endpoint::leaves_unmet(Peer& peer) noexcept {
              &peer);
 }
 
-// This worker is not, or no longer, a member. `rejects`: worker 0 has rejected it.
+// This worker is not a member, or no longer one. `rejects`: worker 0 has rejected it.
 void Endpoint::refused(const std::string& why, bool rejects) noexcept {
   {
     const std::scoped_lock lock(members_);
@@ -302,7 +305,8 @@ void Endpoint::refused(const std::string& why, bool rejects) noexcept {
   }
 }
 
-// Worker 0 has given this worker up. If it waits for a generation to form, it may be in the next one.
+// Worker 0 considers this worker lost. If this worker waits for a generation to form, it may take part in the
+// next one.
 void Endpoint::given_up(const std::string& why) noexcept {
   {
     const std::scoped_lock lock(members_);
@@ -313,12 +317,12 @@ void Endpoint::given_up(const std::string& why) noexcept {
   refused(why, false);
 }
 
-// Whether this process did not run for longer than the lease and has not heard since that it is still a member: then its
-// peers have given it up. Returns that as a sentence, or an empty text.
+// If this process did not run for longer than the lease, and no peer has confirmed since that it is still a
+// member, then its peers consider it lost. Returns a sentence about that, or an empty text.
 std::string Endpoint::standstill() const {
   const int64_t known_ns =
       doubts_.load(std::memory_order_relaxed) ? stood_still_ns_.load(std::memory_order_relaxed) : 0;
-  // The watcher may not have run since.
+  // The watcher may not have run since the process resumed.
   const int64_t gap_ns = std::max(known_ns, boot_now_ns() - looked_ns_.load(std::memory_order_acquire));
   if (gap_ns <= config_.lease_ns) return "";
   return std::string("this process did not run for ") + DurationText(gap_ns).text +
@@ -332,8 +336,9 @@ void Endpoint::link_broke(Peer& peer, const std::string& why, bool at_once) noex
   own.empty() ? declare_lost(peer, why, at_once) : given_up(own);
 }
 
-// The connection will be tried again until a peer proves that it belongs to the job: whatever failed is no proof of
-// what will be at the address next. `answers`: the peer is running and has proven itself.
+// Retries continue until a peer proves that it belongs to the job, because a failure does not predict which
+// process will be at the address next. `answers`: the peer is running and has proven that it belongs to the
+// job.
 void Endpoint::cannot_reach(Peer& peer, const std::string& status, bool answers) noexcept {
   bool ask = false;
   {
@@ -348,7 +353,7 @@ void Endpoint::cannot_reach(Peer& peer, const std::string& status, bool answers)
       peer.causes.clear();
       peer.early_cause.clear();
     }
-    // A program that begins to listen is probed at its first failure.
+    // When a program starts to listen there, its first failure is probed at once.
     if (nobody) peer.probe_ns = peer.probe_pause_ns = 0;
     ask = !answers && !nobody && may_probe(peer, steady_now_ns());
     if (peer.life == Life::kHere || peer.life == Life::kUnknown) {
@@ -359,27 +364,28 @@ void Endpoint::cannot_reach(Peer& peer, const std::string& status, bool answers)
   wake();
 }
 
-// `members_` must be held, here and for the next two functions. The state of a peer, as far as it is known.
+// `members_` must be held, here and for the next two functions. Describes what is known about a peer's state.
 std::string Endpoint::known_of(const Peer& peer) const {
   const std::string cause = peer.causes.empty() ? peer.early_cause : peer.causes.text();
   if (cause.empty()) {
-    // Worker 0 knows who has joined.
+    // Only worker 0 knows which workers have joined.
     const bool missing = hub() && peer.number != me() && peer.life == Life::kUnknown && peer.why.empty();
     return missing ? peer.name + " has not joined" : peer.why;
   }
   if (peer.life == Life::kLost || peer.life == Life::kLeft) {
-    // A peer that ends may have been missed for another reason before.
+    // Before the peer ended, it may have been unreachable for another reason.
     return peer.leaves ? peer.why + ". Before that, it could not be reached: " + cause : peer.why;
   }
   const std::string attempts = peer.failed_attempts.text();
   if (attempts.find(cause) != std::string::npos) return peer.name + " cannot be reached: " + attempts;
   const std::string text = peer.name + " cannot be reached: " + cause;
   if (!attempts.empty()) return text + ". Attempts to connect: " + attempts;
-  // Worker 0 may know more from a process that has connected to it. Then the probe may only have met its end.
+  // Worker 0 may have learned more from a process that has connected to it. The probe may only have found
+  // that process ending.
   return peer.why.empty() ? text : peer.why + ". It cannot be reached: " + cause;
 }
 
-// Whether it is time to probe a peer again. The pauses become longer.
+// Whether to probe a peer again now. The pauses between probes become longer.
 bool Endpoint::may_probe(Peer& peer, int64_t now) noexcept {
   if (closed_ || now < peer.probe_ns) return false;
   peer.probe_pause_ns = std::clamp(2 * peer.probe_pause_ns, kLeastProbePauseNs, kMostProbePauseNs);
@@ -407,8 +413,8 @@ void Endpoint::probed(Peer& peer, const std::string& cause, bool final) noexcept
   wake();
 }
 
-// A process with the job's secret, or without one if the job has none, has connected and has not been admitted. TLS fails
-// without notice to this side, so a probe is due.
+// A process that has the job's secret, or any process if the job has none, has connected and has not been
+// admitted. This side does not see why TLS has failed, so a probe is due.
 void Endpoint::ended_unproven(int from) noexcept {
   if (from < 0 || from >= num_workers() || from == me()) return;
   {

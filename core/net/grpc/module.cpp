@@ -22,8 +22,8 @@ void say_nothing(gpr_log_func_args*) {}
 
 std::string text_of(const char* text) { return text == nullptr ? "" : text; }
 
-// gRPC's threads inherit the signal mask of the thread that creates the first of them, which must not be the
-// host's.
+// gRPC's threads inherit the signal mask of the thread that creates the first of them. That mask must not be
+// the host's.
 template <class Started>
 struct Starting {
   static void* main(void* given) {
@@ -62,7 +62,7 @@ dist_status check_credentials(const Config& config, char* why, std::size_t size)
   return text.empty() ? DIST_OK : DIST_INVALID_ARGUMENT;
 }
 
-// Converts exceptions of `make` to a status.
+// Calls `make` and converts exceptions to a status.
 template <class Make>
 dist_status started(char* why, std::size_t size, Make&& make) noexcept {
   try {
@@ -76,7 +76,7 @@ dist_status started(char* why, std::size_t size, Make&& make) noexcept {
   }
 }
 
-// What the configurations of workers and of calls have in common.
+// Fills in the settings that configurations of workers and of calls share.
 template <class Given>
 Config config_of(const Given& given) {
   Config own;

@@ -13,14 +13,14 @@
 namespace dist::grpc_link {
 namespace {
 
-// A lookup that takes longer is reported.
+// A lookup that takes longer than this is reported.
 constexpr int64_t kUsualNs = 1'000'000'000;
 
 std::atomic<Names::LookUp> look_up_instead{nullptr};
 
 }  // namespace
 
-// Belongs to one Names object and to the lookups that it asked for.
+// Notifies one Names object. Its outstanding lookups hold references to it.
 struct Names::Asker {
   void notify() noexcept {
     const std::scoped_lock lock(mutex);
@@ -30,16 +30,16 @@ struct Names::Asker {
   std::function<void()> answered;  // empty: the object has been destroyed
 };
 
-// Shared by all that want this name, and by its outstanding lookup.
+// The state of a name, shared by all Names objects that ask for it and by its outstanding lookup.
 struct Names::Name {
   explicit Name(std::string of) : host(std::move(of)) {}
 
   const std::string host;
   std::mutex mutex;
   bool outstanding = false;
-  int64_t begun_ns = 0;  // when the latest lookup began; 0: none has
+  int64_t begun_ns = 0;  // when the latest lookup began; 0: there was none
   HostAddresses latest;
-  std::vector<std::shared_ptr<Asker>> askers;  // of the outstanding lookup
+  std::vector<std::shared_ptr<Asker>> askers;  // those that the outstanding lookup must notify
 };
 
 Names::Names(std::function<void()> answered) : asker_(std::make_shared<Asker>()) {
@@ -51,7 +51,7 @@ Names::~Names() {
   asker_->answered = nullptr;
 }
 
-// The process's only object for this name.
+// Returns the process's only object for this name.
 std::shared_ptr<Names::Name> Names::find(const std::string& host) {
   struct Table {
     std::mutex mutex;

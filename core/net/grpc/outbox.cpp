@@ -49,7 +49,7 @@ bool Outbox::send(Transfer& transfer) noexcept {
 void Outbox::offer(Transfer& transfer) noexcept {
   transfer.id = ++last_id_;
   transfer.moved = 0;
-  // A message larger than the whole credit must not prevent others from using it.
+  // A message larger than the whole credit must not keep others from using the credit.
   link(transfer, Transport::counted(transfer.message().bytes) > credit_ ? kTooLarge : kOffered);
   Transfer*& bucket = by_id_[transfer.id % kBuckets];
   transfer.next_by_id = bucket;
@@ -96,7 +96,7 @@ bool Outbox::end_all(Transfer::End end_of_all) noexcept {
 
 bool Outbox::take_ended() noexcept { return std::exchange(ended_, false); }
 
-// Credit has been returned, or a message that waited for it is gone.
+// Credit has been returned, or a message that waited for it has ended.
 void Outbox::promote() noexcept {
   const List& offered = lists_[kOffered];
   while (offered.first != nullptr && go_ahead(offered.first->message().bytes)) {
@@ -129,8 +129,8 @@ void Outbox::finish(const Frame& frame) noexcept {
     case FrameKind::kLeaving: peer_leaves_ = true; return;
     default: break;
   }
-  // The transfer may have ended here, by a cancel or because credit was returned, while the frame was in
-  // flight.
+  // While the frame was in flight, the transfer may have ended here, because it was cancelled or because
+  // credit was returned.
   Transfer* const transfer = find(frame.id);
   if (transfer == nullptr) return;
   if (frame.kind == FrameKind::kMisfit) {
@@ -141,7 +141,7 @@ void Outbox::finish(const Frame& frame) noexcept {
     take_out(*transfer);
     link(*transfer, kGranted);
   } else if (frame.kind == FrameKind::kRevoke && transfer->owner >= kGranted) {
-    // The receiver discards the parts that are in flight. If the message is sent again, it is a new one.
+    // The receiver discards the data in flight. If the message is sent again, it is a new message.
     sink_.put({.kind = FrameKind::kDrop, .id = transfer->id});
     unlink(*transfer);
     offer(*transfer);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outbox: the sending half of a link as a state machine that knows no link. It tracks which messages are sent
-// ahead, which are offered, and which offers have been granted. The owner holds a lock around every call.
+// Outbox: the sending half of a link, as a state machine that is independent of the link. It tracks which
+// messages are sent ahead, which are offered, and which offers have been granted. The owner holds a lock
+// around every call.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +20,8 @@ class Outbox final : public FrameTaker {
   // Limit for messages that are offered or granted at a time. Exceeding it is a bug.
   static constexpr std::size_t kMostOffers = std::size_t{1} << 20;
 
-  // `chunk`: the maximum size of a chunk of a granted message. Messages of `least_apart` bytes or more bypass
-  // frames instead.
+  // `chunk`: the maximum size of a chunk of a granted message. Messages of `least_apart` bytes or more are
+  // sent in pieces instead.
   Outbox(FrameSink& sink, std::size_t credit, std::size_t chunk = kChunkBytes,
          std::size_t least_apart = SIZE_MAX) noexcept
       : sink_(sink), credit_(credit), chunk_(chunk), least_apart_(least_apart) {}
@@ -38,23 +39,23 @@ class Outbox final : public FrameTaker {
   // Whether any transfer has ended since the last call.
   bool take_ended() noexcept;
 
-  // Writes the next chunk of a granted message, copying it. Returns false if there is none or it bypasses
-  // frames.
+  // Writes the next chunk of a granted message, copying it. Returns false if no message is granted or the
+  // next one is sent in pieces.
   bool put_chunk() noexcept;
   bool has_chunks() const noexcept { return lists_[kGranted].first != nullptr; }
 
-  // Returns the next piece of a granted message if it bypasses frames and no piece is in flight.
-  // The message's transfer ends when all pieces have been sent.
+  // If the next granted message is sent in pieces and no piece is in flight, returns its next piece. The
+  // message's transfer ends when all pieces have been sent.
   bool next_apart(Piece* piece) noexcept;
-  // The bytes of that piece to send next: data, and, if they are complete, the byte that follows them and tells
-  // whether the message is still being sent. If it is not, other bytes are sent instead of the data. Both are empty
-  // if nothing is in flight.
+  // The bytes of the piece in flight that must be sent next: data and, when these are complete, the final
+  // byte, which tells whether the message is still being sent. If it is not, other bytes take the place of
+  // the data. Both are empty if no piece is in flight.
   struct Going {
     std::span<const std::byte> data;
     std::span<const std::byte> end;
   };
   Going apart() noexcept;
-  // This many of the bytes have been sent.
+  // The caller has sent this many of the bytes.
   void apart_gone(std::size_t bytes) noexcept;
   // Whether the receiver has confirmed that everything sent has arrived (kByeTaken).
   bool bye_taken() const noexcept { return bye_taken_; }
@@ -70,7 +71,7 @@ class Outbox final : public FrameTaker {
   void link(Transfer& transfer, int list) noexcept;
   void take_out(Transfer& transfer) noexcept;
   Transfer* find(uint64_t id) const noexcept;
-  // The next granted transfer of this kind; NULL: none.
+  // The next granted transfer that is sent in pieces (`apart`) or in chunks; NULL if there is none.
   Transfer* granted(bool apart) const noexcept;
   void unlink(Transfer& transfer) noexcept;
   void end(Transfer& transfer, Transfer::End end) noexcept;
@@ -82,8 +83,8 @@ class Outbox final : public FrameTaker {
   std::size_t used_ = 0;
   uint64_t last_id_ = 0;
   std::size_t offers_ = 0;
-  // Every transfer is in the list that its `owner` names, in order of arrival.
-  enum : int { kOffered, kTooLarge, kGranted, kGoing, kLists };  // kGoing: all of it has been handed out
+  // Every transfer is in the list with the number in its `owner`, in order of arrival.
+  enum : int { kOffered, kTooLarge, kGranted, kGoing, kLists };  // kGoing: all data handed out
   struct List {
     Transfer* first = nullptr;
     Transfer** end = &first;
@@ -93,7 +94,7 @@ class Outbox final : public FrameTaker {
   struct UnderWay {
     Piece piece;
     std::size_t gone = 0;
-    bool whole = true;  // so far
+    bool whole = true;  // the message was still being sent so far
   };
   std::optional<UnderWay> piece_;
   bool ended_ = false;

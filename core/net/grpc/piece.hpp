@@ -17,7 +17,7 @@ struct Piece {
   // Smaller messages are sent in chunks.
   static constexpr std::size_t kLeastMessageBytes = std::size_t{64} << 10;
 
-  uint64_t id = 0;  // of the message's offer
+  uint64_t id = 0;  // of the offer
   uint64_t offset = 0;
   uint64_t bytes = 0;
 };

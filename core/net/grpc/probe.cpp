@@ -23,7 +23,8 @@
 namespace dist::grpc_link {
 namespace {
 
-// A peer that takes longer for its first answer is reported as waiting, in case the deadline of a call passes first.
+// If a peer's first answer takes longer, the probe reports that it is waiting, in case a call's deadline
+// passes first.
 constexpr int64_t kEarlyNs = 200'000'000;
 constexpr int64_t kConnectNs = 3'000'000'000;
 constexpr int64_t kExchangeNs = 3'000'000'000;
@@ -36,7 +37,7 @@ constexpr char kNoAnswer[] =
 constexpr char kCloses[] =
     "the program at that address closes connections without an answer, so it is not libdist or is ending";
 
-// One TLS connection to a peer, whose certificate may be invalid.
+// One TLS connection to a peer. The peer's certificate may be invalid.
 class Look {
  public:
   enum class End { kDone, kClosed, kSilent, kNoTls, kFailed };
@@ -47,16 +48,16 @@ class Look {
     in_ = BIO_new(BIO_s_mem());
     out_ = BIO_new(BIO_s_mem());
     SSL_set_bio(ssl_.get(), in_, out_);
-    // gRPC ends connections that do not negotiate HTTP/2.
+    // gRPC closes connections that do not negotiate HTTP/2.
     constexpr unsigned char kHttp2[] = {2, 'h', '2'};
     SSL_set_alpn_protos(ssl_.get(), kHttp2, sizeof kHttp2);
-    // The handshake goes on with an invalid certificate. SSL_get_verify_result() has the result.
+    // The handshake continues despite an invalid certificate. SSL_get_verify_result() returns the result.
     SSL_set_verify(ssl_.get(), SSL_VERIFY_NONE, nullptr);
   }
 
   SSL* ssl() const noexcept { return ssl_.get(); }
   Speaks speaks() const noexcept { return speaks_; }
-  // The peer's alert, or another error of OpenSSL, after End::kFailed.
+  // After End::kFailed: the peer's alert, or another error of OpenSSL.
   const std::string& error() const noexcept { return error_; }
 
   End connect() noexcept {
@@ -106,7 +107,7 @@ class Look {
   Dialled& connection_;
   const OpensslRef<SSL> ssl_;
   const int64_t until_ns_;
-  BIO* in_ = nullptr;  // owned by ssl_, like the next one
+  BIO* in_ = nullptr;  // owned by ssl_, like the next member
   BIO* out_ = nullptr;
   bool heard_ = false;
   Speaks speaks_ = Speaks::kOther;
@@ -128,7 +129,7 @@ std::string fault_of_peer(const Look& look, const Credentials& own, const std::s
   return fault ? "its certificate " + fault.text() : "";
 }
 
-// The names of the authorities that the peer trusts, if the own certificate is issued by none of them.
+// The names of the authorities that the peer accepts, if none of them has issued the own certificate.
 std::string authorities_of_peer(const Look& look) {
   const STACK_OF(X509_NAME)* const names = SSL_get0_peer_CA_list(look.ssl());
   X509* const own = SSL_get_certificate(look.ssl());
@@ -147,12 +148,13 @@ std::string authorities_of_peer(const Look& look) {
   return text;
 }
 
-// The probing process, in texts. Worker 0's reports reach all workers, for which "this process" would be another one.
+// What messages call the probing process. Worker 0's reports reach all workers, for which "this process"
+// would be another one.
 std::string name_of(const Self& self) {
   return self.number >= 0 ? "worker " + std::to_string(self.number) : "this process";
 }
 
-// The peer has closed the connection after it has received the own certificate.
+// Describes why the peer has closed the connection after it had received the own certificate.
 std::string fault_of_own(const Look& look, const Self& self, const Places& places) {
   const Credentials& own = self.credentials;
   X509* const certificate = SSL_get_certificate(look.ssl());
@@ -172,7 +174,7 @@ std::string fault_of_own(const Look& look, const Self& self, const Places& place
          "of both machines";
 }
 
-// Two sentences without the second one's period.
+// Joins two sentences. The second one has no period.
 std::string join(const std::string& first, std::string second) {
   if (first.empty() || second.empty()) return first + second;
   second[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(second[0])));
@@ -194,7 +196,7 @@ std::string examine(Look& look, const Self& self, uint64_t number, const std::st
       return "it uses plain text, but " + name_of(self) + " uses TLS." + kAllOrNone;
     return "the program at that address answers a TLS handshake with something else";
   }
-  // A peer that answers with TLS.
+  // The peer has answered with TLS.
   if (!tls && (look.speaks() == Speaks::kTls))
     return "it uses TLS, but " + name_of(self) + " uses plain text." + kAllOrNone;
   if (!tls) return "";
@@ -208,7 +210,8 @@ std::string examine(Look& look, const Self& self, uint64_t number, const std::st
   }
   switch (look.await_data()) {
     case Look::End::kDone: {
-      // It has accepted this process as a client, but has not checked the name and the other direction yet.
+      // The peer has accepted this process as a client, but has not checked the name and the other direction
+      // yet.
       const Fault fault = why_own_unfit(own, own_host, {here, there});
       return join(peer, fault ? "the certificate of " + name_of(self) + " " + fault.text() : "");
     }
@@ -217,7 +220,8 @@ std::string examine(Look& look, const Self& self, uint64_t number, const std::st
   }
 }
 
-// Returns whether the peer has accepted the token that begins every connection. Otherwise `why` receives the reason.
+// Returns whether the peer has accepted the token that begins every connection. Otherwise `why` receives the
+// reason.
 bool present_token(const Self& self, Dialled& connection, const std::function<void(const char*)>& early,
                    std::string* why) {
   const int64_t begin_ns = steady_now_ns();
@@ -230,7 +234,7 @@ bool present_token(const Self& self, Dialled& connection, const std::function<vo
   constexpr std::string_view kAccepted = kAcceptedResponse;
   constexpr std::string_view kWrongSecret = kWrongSecretResponse;
   constexpr std::string_view kHttp = "HTTP/";
-  // The next bytes of the peer, which follow at once in plain text, must stay.
+  // The bytes after the response belong to the next protocol and must stay in the socket.
   std::string response;
   while (response != kAccepted && response != kWrongSecret) {
     std::byte next{};
@@ -251,7 +255,7 @@ bool present_token(const Self& self, Dialled& connection, const std::function<vo
     if (came > 0) response += static_cast<char>(next);
     const bool may_follow = kAccepted.starts_with(response) || kWrongSecret.starts_with(response);
     if (came > 0 && may_follow) continue;
-    // It has answered with something else, or with less.
+    // Continue while the response may still become an HTTP response.
     if (came > 0 && kHttp.starts_with(response)) continue;
     *why = response.starts_with(kHttp) ? "the program at that address is an HTTP server, not libdist"
                                        : why_refused("");
@@ -333,7 +337,8 @@ std::string Prober::examine(Shared& shared, const Asked& asked) {
   look_up(-1);
   if (!why.empty()) return "its host name does not resolve: " + why;
   if (shared.stopped) return "";
-  // Whether nobody listens is known at once, and gRPC's attempts tell, too.
+  // If no program listens, connect() fails at once, and gRPC reports the same. So only a connection that is
+  // not accepted is described here.
   for (const int64_t patience_ns : {kEarlyNs, kConnectNs}) {
     const int64_t until_ns = steady_now_ns() + patience_ns;
     if (connection.connect(until_ns)) return probe(shared.self, asked.peer, host, connection, early);

@@ -67,7 +67,8 @@ bool FrameQueue::take(grpc::ByteBuffer* message) noexcept {
   if (first_ == slices_.size()) return false;
   std::size_t end = first_;
   std::size_t bytes = 0;
-  // Whole frames: a slice whose last frame continues is taken together with the next one.
+  // A message consists of whole frames, so a slice whose last frame continues is taken together with the next
+  // one.
   const auto unit = [&](std::size_t at) {
     return slices_[at].size() + (goes_on_[at] != 0 ? slices_[at + 1].size() : 0);
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // FrameQueue: the frames that wait for a link, in gRPC slices that contain whole frames. It outlives links,
-// so frames that are queued before there is a link go out on the first one. A carrier takes bytes instead of
-// slices; one queue serves either a stream or a carrier.
+// so frames that are queued before there is a link are sent on the first one. A carrier takes bytes instead
+// of slices; a queue serves either a stream or a carrier.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -22,12 +22,12 @@ class FrameQueue final : public FrameSink {
 
   void put(const Frame& frame, const std::byte* data = nullptr) noexcept override;
   void put_held(const Frame& frame, const std::byte* data, Counted& holder) noexcept override;
-  // Moves the first frames into one message. Returns false if there are none.
+  // Moves the first frames into one message. Returns false if the queue is empty.
   bool take(grpc::ByteBuffer* message) noexcept;
   // Copies the next frames into at most `room` bytes and returns their size. Only a frame larger than `room`
   // is split.
   std::size_t drain(std::byte* to, std::size_t room) noexcept;
-  // From here on, frames are written to `to` as long as they fit and are consecutive. end_direct() returns
+  // From here on, put() writes frames to `to` as long as they are consecutive and fit. end_direct() returns
   // their size.
   void begin_direct(std::byte* to, std::size_t room) noexcept;
   std::size_t end_direct() noexcept;

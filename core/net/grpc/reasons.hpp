@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reasons: why the attempts to reach a peer have failed so far. An attempt ends only when its deadline passes, so the
-// report lists everything that was met at the peer's address.
+// Reasons: why the attempts to reach a peer have failed so far. Attempts continue until a deadline passes, so
+// the report lists every reason that was found.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class Reasons {
     if (const std::size_t at = reason.find(kLast); at != std::string::npos)
       reason.erase(0, at + kLast.size());
     show_addresses(reason);
-    // The same reason may show another time.
+    // The same reason may contain another time of day.
     const auto key = [](const std::string& each) {
       return std::string_view(each).substr(0, each.find(", but this machine's clock shows "));
     };

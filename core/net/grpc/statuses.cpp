@@ -49,8 +49,8 @@ bool is_code(std::string_view text) {
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-// "certificate verify failed" of "Ssl handshake failed: SSL_ERROR_SSL: error:0A000086:SSL routines::certificate verify
-// failed".
+// Returns "certificate verify failed" for "Ssl handshake failed: SSL_ERROR_SSL: error:0A000086:SSL
+// routines::certificate verify failed".
 std::string_view reason_of_openssl(std::string_view text) {
   constexpr std::string_view kBefore = "::";
   const std::size_t at = text.rfind(kBefore);
@@ -64,7 +64,8 @@ std::string explain(std::string_view text, const std::string& address) {
   if (has(text, "certificate verify failed")) return tls + "its certificate is not valid here";
   if (has(text, "Ssl handshake failed")) return tls + std::string(reason_of_openssl(text));
   if (has(text, "is not in peer certificate")) return tls + "its certificate is for other names";
-  // The parsers of the response to the token and of HTTP/2, and the check that TLS has negotiated HTTP/2.
+  // These come from the parsers of the response to the token and of HTTP/2, and from the check that TLS has
+  // negotiated HTTP/2.
   if (text.starts_with("Expected ") || has(text, "Failed parsing HTTP") || has(text, "Cannot check peer"))
     return why_refused("");
   for (const char* const ended :
@@ -97,7 +98,7 @@ std::string explain_status(std::string status) {
   const std::string address = take_address(&rest);
   if (!address.empty()) return explain(rest, address);
   if (has(status, kAll)) return "no connection could be made";
-  // Without an address, only gRPC's own words are recognized: refusals have texts of libdist.
+  // Without an address, only gRPC's own texts are recognized, because refusals contain texts of libdist.
   if (rest == "Socket closed" || rest == "Stream removed" || has(rest, "onnection reset"))
     return "the peer closed the connection during the handshake";
   if (rest == "FD Shutdown" || rest == "Deadline Exceeded")

@@ -14,8 +14,8 @@ constexpr int64_t kFar = int64_t{1} << 62;
 
 }  // namespace
 
-// Messages that have arrived may be old, so the next heartbeats ask: worker 0 asks all workers, the others ask worker
-// 0.
+// Messages that have already arrived may be old, so the next heartbeats ask: worker 0 asks all workers, the
+// others ask worker 0.
 void Endpoint::doubt(int64_t gap_ns) noexcept {
   const bool doubts = doubts_.load(std::memory_order_relaxed);
   stood_still_ns_ = doubts ? std::max<int64_t>(gap_ns, stood_still_ns_) : gap_ns;
@@ -27,7 +27,8 @@ void Endpoint::doubt(int64_t gap_ns) noexcept {
   doubts_.store(true, std::memory_order_relaxed);
 }
 
-// A peer that was lost meanwhile may have given this worker up. One answer is necessary and sufficient.
+// Every peer that is not lost must answer. If all of them were lost meanwhile, they may consider this worker
+// lost, so at least one answer is necessary.
 void Endpoint::trust_if_answered() noexcept {
   if (!doubts_.load(std::memory_order_relaxed)) return;
   bool asked = false;
@@ -90,7 +91,8 @@ int64_t Endpoint::look(const Turn& turn) noexcept {
     bool missing = false;
     {
       const std::scoped_lock lock(members_);
-      // The other workers probe when they fail to connect, or get no answer. Worker 0 only waits for connections.
+      // The other workers probe when they fail to connect or get no answer. Worker 0 only waits for
+      // connections.
       const int64_t tries_since_ns = unanswered_since_ns(peer.number);
       if (tries_since_ns != 0 && !closed_ && is_due(tries_since_ns + kProbeAfterNs)) {
         missing = may_probe(peer, now);
@@ -127,11 +129,11 @@ int64_t Endpoint::look(const Turn& turn) noexcept {
   return next;
 }
 
-// On worker 0: finds out why a worker has not joined, although this worker need not connect to it yet.
+// On worker 0: finds out why a worker has not joined, even if this worker need not connect to it yet.
 void Endpoint::look_for(Peer& peer) noexcept {
   const std::string& address = config_.address(peer.number);
   const HostAddresses found = names_.ask(host_of(address));
-  // The prober waits until the system answers.
+  // The lookup has failed. The prober would wait for the system's answer.
   if (found.list.empty() && !found.why.empty())
     probed(peer, "its host name does not resolve: " + found.why, true);
   prober_.ask(static_cast<uint64_t>(peer.number), address);
