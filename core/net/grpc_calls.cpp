@@ -34,7 +34,7 @@ Status GrpcCalls::create(Memory& memory, const GrpcCallOptions& options, Ref<Grp
     Exposed exposed;
     if (!bind.is_loopback()) exposed.add(options.bind_name, value_of(options));
     if (exposed.any() && bind.is_number()) {
-      // A wrong address is a better reason than what it would need if it were right.
+      // If the address is wrong, that is reported rather than what the address would otherwise require.
       const std::string why = why_not_bind(std::string(bind.host), 0);
       if (!why.empty()) return cannot_listen(options, "cannot listen there: " + why);
     }
@@ -56,7 +56,7 @@ Status GrpcCalls::create(Memory& memory, const GrpcCallOptions& options, Ref<Grp
 }
 
 GrpcCalls::~GrpcCalls() {
-  // A forked child has none of the library's threads and must not touch its objects.
+  // A forked child has none of gRPC's threads and must not touch its objects.
   if (network_ != nullptr && !memory().forked()) module_.stop_calls(network_);
 }
 

@@ -33,7 +33,7 @@ constexpr ModuleFile kFile = {
     "libgrpc++-dev libssl-dev nettle-dev)",
     check};
 
-// A forked child has none of gRPC's threads but shares its descriptors, so it could harm its parent.
+// A forked child has none of gRPC's threads but shares its parent's descriptors, so it could harm the parent.
 // `uses`: the caller is about to use gRPC.
 Status check_process(bool uses) noexcept {
   static std::atomic<const ForkGuard*> used{nullptr};
@@ -49,7 +49,7 @@ Status check_process(bool uses) noexcept {
 }
 
 Status find(const char* folder, const GrpcModule** out) noexcept {
-  // gRPC has one log function per process. If gRPC was loaded before, the host decides about it.
+  // gRPC has one log function per process. If gRPC was already loaded, the host decides about it.
   const bool own_log = !is_loaded("libgpr.so");
   const void* found = nullptr;
   DIST_TRY(load_module(kFile, folder, &found));

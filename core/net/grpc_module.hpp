@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface between libdist and libdist-grpc.so: one table, found by name. The library is used only if its version
-// string is identical to libdist's. Error texts are copied across the border,
-// because each library has its own thread-local error record.
+// The interface between libdist and libdist-grpc.so: one table, found by name. The library is used only if
+// its version string is identical to libdist's. The functions copy error texts to the caller, because each
+// library has its own thread-local error record.
 #pragma once
 
 #include <cstddef>
@@ -20,20 +20,20 @@ namespace dist {
 
 #define DIST_GRPC_PROTOCOL "4"
 
-// A validated configuration. Its texts are only valid during the call.
+// A validated configuration. Its texts are valid only during the call.
 struct GrpcModuleConfig {
   std::span<const char* const> addresses;  // of all workers, in order
   int me;
   const char* bind_address;
   std::span<const Descriptor>
-      sockets;  // that listen there already; the module duplicates them. Empty: none do
+      sockets;  // descriptors that listen already; the module duplicates them. May be empty
   const char* digest;
   LinkSecurity security;
   bool forms;
   CameFrom came_from;
   std::span<const int> replicas;
   std::size_t credit;
-  const dist_link_functions* links;  // the link module that moves data; NULL: gRPC does
+  const dist_link_functions* links;  // the link module that moves data; NULL: gRPC
   Memory* memory;
 };
 
@@ -47,7 +47,7 @@ struct CallModuleConfig {
 };
 
 struct GrpcModule {
-  // "libdist 0.2.0, protocol 4". Always the first field, whatever else changes.
+  // "libdist 0.2.0, protocol 4". It stays the first field, whatever else changes.
   char version[64];
   // Disables gRPC's log output. Called if gRPC was loaded with the module and not by the host.
   void (*silence)() noexcept;
@@ -61,8 +61,8 @@ struct GrpcModule {
   // Waits until peers have received what was sent, for at most the lease, and then destroys the endpoint.
   void (*stop)(void* handle) noexcept;
 
-  // Create and destroy a network of calls. No channel may be left; responses that have been given are sent
-  // first, for at most the lease.
+  // Create and destroy a network of calls. Before stop_calls(), all channels must have been closed. It sends
+  // the responses that have been given first, for at most the lease.
   dist_status (*start_calls)(const CallModuleConfig& config, CallNetwork** out, char* why,
                              std::size_t size) noexcept;
   void (*stop_calls)(CallNetwork* network) noexcept;

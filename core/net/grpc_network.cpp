@@ -45,7 +45,7 @@ Status check_addresses(const GrpcOptions& options, Exposed* exposed) {
   }
   exposed->add(kBindAddress, options.bind_address);
   if (!bind.is_number() || check_exposure(options, *exposed, "").ok()) return kOk;
-  // A wrong address is a better reason than what it would need if it were right.
+  // If the address is wrong, that is reported rather than what the address would otherwise require.
   const std::string why = why_not_bind(std::string(bind.host), 0);
   return why.empty() ? kOk
                      : fail(DIST_UNAVAILABLE,
@@ -126,7 +126,7 @@ GrpcNetwork::GrpcNetwork(Memory& memory, const GrpcOptions& options, const GrpcM
 }
 
 GrpcNetwork::~GrpcNetwork() {
-  // A forked child has none of the library's threads and must not touch its objects.
+  // A forked child has none of gRPC's threads and must not touch its objects.
   if (handle_ != nullptr && !memory().forked()) module_.stop(handle_);
   give_port_back();
 }
@@ -169,7 +169,7 @@ Status GrpcNetwork::join(int worker, Transport** out) noexcept {
                      &memory()},
                     out, &handle_, why, sizeof why);
   if (code != DIST_OK) give_port_back();
-  // The address to listen on is the only local setting that can be wrong here.
+  // The address to listen on is the only setting of this worker that can be wrong here.
   if (code == DIST_UNAVAILABLE && listens_elsewhere_) {
     return fail(code, "worker %d cannot join: %s is \"%s\", but this process %s", worker, kBindAddress,
                 Shown(bind_address_.c_str()).c_str(), why);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GrpcNetwork: workers that are processes and communicate over gRPC. The code that uses gRPC is in a library
-// that is loaded when such a network is created (core/net/grpc). With a link module, membership and liveness still
-// use gRPC, and the module moves the data, which libdist treats as unencrypted.
+// that is loaded when such a network is created (core/net/grpc). With a link module, membership and liveness
+// still use gRPC, and the module moves the data, which libdist treats as unencrypted.
 //
 // A worker listens from join() on, and not before. Worker 0 decides who has joined and who is
 // alive. A worker is lost when its connection breaks or when its lease expires without a message from it. It
@@ -27,16 +27,16 @@ namespace dist {
 struct GrpcOptions : LinkSecurity {
   std::span<const char* const> addresses;  // of all workers, in order: "host:port", "[v6]:port"
   int me = 0;
-  // DIST_BIND_ADDRESS, the address to listen on; NULL: default_bind_address() of its own
+  // DIST_BIND_ADDRESS, the address to listen on; NULL: default_bind_address() of this worker's address
   const char* bind_address = nullptr;
-  HeldPort* port = nullptr;      // where this worker listens already, instead of bind_address; NULL: nowhere
-  const char* digest = nullptr;  // digest of further settings that all workers must agree on; NULL: none
+  HeldPort* port = nullptr;      // if not NULL, this worker listens there already, not on bind_address
+  const char* digest = nullptr;  // digest of other settings on which all workers must agree; NULL: none
   const dist_link_functions* links = nullptr;  // moves the data; cannot be combined with TLS. NULL: gRPC does
-  bool forms = false;                          // Network::form() decides who takes part
+  bool forms = false;                          // Network::form() decides which workers take part
   CameFrom came_from;                          // if it forms generations
   std::span<const int> replicas;               // of each worker, as configured here; empty: not specified
   int64_t credit = 0;                          // 0: kDefaultCredit
-  const char* module_folder = nullptr;         // of libdist-grpc.so; NULL: search for it
+  const char* module_folder = nullptr;         // the folder of libdist-grpc.so; NULL: search for it
 };
 
 class GrpcNetwork final : public Network {

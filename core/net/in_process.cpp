@@ -7,9 +7,9 @@
 
 namespace dist {
 
-// The state of a worker that concerns one of the others.
+// What one worker knows about one of the others.
 struct InProcessNetwork::Pair {
-  std::atomic<std::size_t> ahead{0};  // number of bytes that the other worker is ahead of this one
+  std::atomic<std::size_t> ahead{0};  // number of bytes by which the other worker is ahead of this one
   std::atomic<bool> connected{false};
 };
 
@@ -61,7 +61,7 @@ class InProcessNetwork::Endpoint final : public Transport {
   // Messages to this worker.
   std::mutex mutex;
   Bucket buckets[kBuckets];
-  // Messages of earlier runs are discarded.
+  // Messages of earlier runs have been forgotten.
   uint32_t first_generation = 0;
   uint32_t first_run = 0;
   std::atomic<Life> life{Life::kAbsent};
@@ -169,7 +169,7 @@ Transfer* InProcessNetwork::find(Transfer* list, int from, const MessageKey& key
 }
 
 void InProcessNetwork::end(Transfer& transfer, Transfer::End end) noexcept {
-  // Read this first: the owner may destroy the transfer as soon as it has ended.
+  // Read this first: once the transfer has ended, its owner may destroy it.
   Endpoint& owner = at(transfer.owner);
   transfer.finish(end);
   owner.tell();
@@ -185,7 +185,7 @@ void InProcessNetwork::copy(Transfer& send, Transfer& receive) noexcept {
   end(receive, ended);
 }
 
-// Returns NULL if the credit is exhausted or no memory is left; then the message waits for its receiver.
+// Returns NULL if the credit or the memory is exhausted. The message then waits for its receiver.
 InProcessNetwork::Ahead* InProcessNetwork::copy_ahead(const Transfer& transfer) noexcept {
   const Transfer::Message& message = transfer.message();
   const std::size_t more = Transport::counted(message.bytes);
@@ -232,7 +232,8 @@ void InProcessNetwork::send(Endpoint& from, Transfer& transfer) noexcept {
     const std::scoped_lock lock(to.mutex);
     met = look();
   }
-  // Copied without the lock. Afterwards check again, since the receive may have been posted meanwhile.
+  // The data are copied without the lock. Then check again, because the receive may have been posted
+  // meanwhile.
   if (!met) {
     ahead = copy_ahead(transfer);
     const std::scoped_lock lock(to.mutex);
@@ -241,7 +242,7 @@ void InProcessNetwork::send(Endpoint& from, Transfer& transfer) noexcept {
       ahead->next = bucket.ahead;
       bucket.ahead = ahead;
     } else if (!met) {
-      // From here on another thread may end it.
+      // From here on another thread may end the transfer.
       return link(bucket.sends, transfer);
     }
   }
@@ -324,7 +325,7 @@ void InProcessNetwork::forget(Endpoint& of, uint32_t generation, uint32_t run) n
   }
 }
 
-// A thread that looks at a mailbox under its lock either sees that the worker is gone or has its transfer
+// A thread that examines a mailbox under its lock either sees that this worker has left, or its transfer is
 // ended here.
 void InProcessNetwork::close(Endpoint& of) noexcept {
   if (of.life.exchange(Life::kGone, std::memory_order_seq_cst) == Life::kGone) return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// InProcessNetwork: workers that are strategies of one process. A message is copied once, by the side that
-// comes second. A message that is sent ahead of its receive is copied twice.
+// InProcessNetwork: workers that are strategies of one process. The second of the two sides copies the
+// message from the sender's buffer to the receiver's. A message that is sent ahead of its receive is copied
+// twice.
 #pragma once
 
 #include <atomic>

@@ -38,7 +38,7 @@ Registry& registry() noexcept {
   return all;
 }
 
-// `what` begins the message.
+// Checks a module's table. `what` is the beginning of messages.
 Status check_functions(const dist_link_functions* functions, const char* what) noexcept {
   if (functions == nullptr || functions->struct_size < kLeastTableBytes) {
     return invalid_argument("%s has a `struct_size` of %u, but this libdist needs at least %zu", what,

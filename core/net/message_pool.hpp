@@ -26,7 +26,7 @@ class MessagePool final : public Counted {
   std::byte* take(std::size_t bytes, std::size_t* capacity) noexcept {
     {
       const std::scoped_lock lock(mutex_);
-      // Uses the smallest block that is large enough and not much too large.
+      // Take the smallest block that is large enough, unless it is much too large.
       Block* best = nullptr;
       for (Block& each : blocks_) {
         if (each.capacity < bytes || each.capacity > 2 * bytes) continue;

@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::size_t kPathBytes = 4096 + 64;
 
-// A path in a message. A long one loses its beginning, so that the rest of the message has room.
+// A path in a message. A long one loses its beginning, to leave room for the rest of the message.
 class ShownPath {
  public:
   explicit ShownPath(const char* path) noexcept {
     constexpr std::size_t kMost = 160;
     const std::size_t length = std::strlen(path);
     std::size_t at = length > kMost ? length - kMost : 0;
-    // Not inside a character of UTF-8.
+    // Do not begin inside a character of UTF-8.
     while ((static_cast<unsigned char>(path[at]) & 0xC0u) == 0x80u) ++at;
     if (at > 0) std::memcpy(text_, "...", 3);
     copy_shown(text_ + (at > 0 ? 3 : 0), sizeof text_ - 3, path + at);
@@ -33,7 +33,7 @@ class ShownPath {
   char text_[200] = "";
 };
 
-// A hint for programs installed elsewhere, for example a jar that contains libdist.
+// A hint for programs that are installed elsewhere, for example a jar that contains libdist.
 constexpr const char* kOrSayWhere =
     "or set DIST_MODULE_FOLDER to the folder that contains it (PREFIX/lib/dist of an installed libdist).";
 

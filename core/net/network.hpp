@@ -21,14 +21,15 @@ class Network : public Counted {
   virtual Status join(int worker, Transport** out) noexcept = 0;
   // Whether messages move on threads of the network.
   virtual bool has_threads() const noexcept { return false; }
-  // Data goes to other machines without encryption.
+  // Whether data are sent to other machines without encryption.
   virtual bool is_exposed() const noexcept { return false; }
 
-  // For a network whose workers come and go. form() is called once, after join() and before the first
-  // message, and waits until worker 0 decides which workers take part. It fails with UNAVAILABLE, CANCELLED
-  // or DEADLINE_EXCEEDED if there is no decision, with PERMISSION_DENIED if worker 0 rejects this worker, and
+  // For a network that forms generations. form() is called once, after join() and before the first message,
+  // and waits until worker 0 decides which workers take part. It fails with UNAVAILABLE, CANCELLED or
+  // DEADLINE_EXCEEDED if there is no decision, with PERMISSION_DENIED if worker 0 rejects this worker, and
   // with ABORTED if worker 0 has given up and will return in another network. On worker 0, ABORTED means that
-  // it should do so itself: only then can a worker be admitted that had arrived, died, and been restarted.
+  // it must create another network itself. Only then can it admit a worker that had arrived, died, and been
+  // restarted.
   virtual bool forms() const noexcept { return false; }
   virtual Status form(const Forming& wanted, Formed* out) noexcept {
     (void)wanted, (void)out;
@@ -36,7 +37,7 @@ class Network : public Counted {
   }
   // On worker 0: whether a worker has recently asked to join and could not be admitted.
   virtual bool has_newcomers() const noexcept { return false; }
-  // This worker leaves, to form another generation in another network. When this returns, its transport is
+  // This worker leaves to form another generation in another network. When this returns, its transport is
   // closed and its address is free.
   virtual Parting leave() noexcept { return {}; }
 

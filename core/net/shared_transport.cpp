@@ -16,7 +16,7 @@ SharedTransport::Share::~Share() {
   set_member(whole_.forgetting_, *this, false);
 }
 
-// Holds the lock, so that a replaced listener is not called any more.
+// Holds the lock, so that a listener is not called after it has been replaced.
 void SharedTransport::happened() noexcept {
   const std::lock_guard lock(mutex_);
   for (const Share& each : listening_) each.listener_->happened();
@@ -28,7 +28,7 @@ void SharedTransport::listen(Share& share, TransportListener* listener) noexcept
   set_member(listening_, share, listener != nullptr);
 }
 
-// Does not hold the lock while calling the transport, because transports call their listeners.
+// Calls the transport without the lock, because a transport calls its listener.
 void SharedTransport::forget(Share& share, uint32_t generation, uint32_t run) noexcept {
   MessageKey all;
   {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SharedTransport: one transport for several communicators of a worker. Message keys contain the group, which
-// keeps the communicators' messages apart. Each communicator has a share with a listener of its own.
+// keeps the communicators' messages apart. Each communicator has a share with its own listener.
 //
-// Invariant: the messages of a run are released only after every share that ever calls forget() has forgotten
-// the run. Shares that never call it leave that to the others.
+// Invariant: the messages of a run are released only after every share that calls forget() at all has
+// forgotten the run. Shares that never call it have no influence on this.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ class SharedTransport final : public TransportListener {
   SharedTransport(const SharedTransport&) = delete;
   SharedTransport& operator=(const SharedTransport&) = delete;
 
-  // One communicator's share, which exists as long as this object. It must have no transfer in flight when it is
-  // destroyed.
+  // One communicator's share of the transport, as long as this object exists. It must have no transfer in
+  // flight when it is destroyed.
   struct Listening;
   struct Forgetting;
   class Share final : public ForwardingTransport, public ListLink<Listening>, public ListLink<Forgetting> {
@@ -41,13 +41,13 @@ class SharedTransport final : public TransportListener {
     friend class SharedTransport;
     SharedTransport& whole_;
     TransportListener* listener_ = nullptr;
-    MessageKey first_;  // the first run that it has not forgotten
+    MessageKey first_;  // the first run that this share has not forgotten
   };
 
   void happened() noexcept override;
 
  private:
-  // Adds or removes the share; does nothing if this has been done.
+  // Adds the share to a list or removes it. Has no effect if that has been done.
   template <class Tag>
   static void set_member(IntrusiveList<Share, Tag>& list, Share& share, bool member) noexcept {
     if (static_cast<ListLink<Tag>&>(share).linked() == member) return;
@@ -62,7 +62,7 @@ class SharedTransport final : public TransportListener {
 
   Transport& below_;
   std::mutex mutex_;
-  // Separate lists, so that a share that neither listens nor forgets costs the others nothing.
+  // Two lists, so that a share that neither listens nor forgets costs the others nothing.
   IntrusiveList<Share, Listening> listening_;
   IntrusiveList<Share, Forgetting> forgetting_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SubsetTransport: a view of some of a transport's workers, numbered 0, 1, ... in their order there. Other
-// workers are invisible, and nothing is sent to them.
+// SubsetTransport: a view of some of a transport's workers, numbered 0, 1, ... in the order of their numbers
+// there. It hides all other workers.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UnreachableTransport: the transport of a worker that has no way to reach the others. Like every transport
-// it is created without waiting. The first call that needs another worker fails immediately with the reason.
+// UnreachableTransport: the transport of a worker that has no way to reach the others. Creating it does not
+// wait, as with every transport. The first call that needs another worker fails immediately with the reason.
 #pragma once
 
 #include <cstdio>

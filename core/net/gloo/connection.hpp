@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connection: one connection of the link module "gloo" (dist/experimental/links.h). Each connection has a Gloo context
-// with two ranks, so a failure affects only this connection.
+// Connection: one connection of the link module "gloo" (dist/experimental/links.h). Each connection has a
+// Gloo context with two ranks, so a failure affects only this connection.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GuardedPair: a Gloo tcp connection that never terminates the process, and that moves messages directly between the
-// socket and the caller's memory.
+// GuardedPair: a Gloo tcp connection that never terminates the process, and that moves messages directly
+// between the socket and the caller's memory.
 //
 // If a peer resets a new connection or sends an unexpected message, Gloo throws an exception on its own
 // thread, which would terminate the process. GuardedPair catches it and fails the connection. It does not use
@@ -8,8 +8,8 @@
 // write_now() writes a message as Gloo does, with the caller's data, and the data of an arriving message stay
 // in the socket until the caller calls read_now().
 //
-// Invariant: only Gloo's thread changes the state of a connection, and each worker has one such thread. So a thread that
-// holds a connection's lock never waits for Gloo's thread.
+// Invariant: only Gloo's thread changes the state of a connection, and each worker has one such thread. So a
+// thread that holds a connection's lock never waits for Gloo's thread.
 #pragma once
 
 #include <gloo/transport/tcp/context.h>
@@ -103,8 +103,8 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
   void end() noexcept;
   bool ended() noexcept;
 
-  // Move as many bytes as possible without waiting. Return their number, 0 if none can be moved now, or -1 if the
-  // connection is closed.
+  // Move as many bytes as possible without waiting. Return their number, 0 if none can be moved now, or -1 if
+  // the connection is closed.
   std::ptrdiff_t write_now(std::span<const std::span<const std::byte>> parts) noexcept;
   std::ptrdiff_t read_now(std::span<const std::span<std::byte>> parts) noexcept;
 

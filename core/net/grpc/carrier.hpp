@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Carrier: moves the frames of a data link in place of its gRPC stream, over a connection of a link module
-// (dist/experimental/links.h). The stream stays open: it identifies the peer, both ends use it to agree on the
-// carrier, and the link ends with it.
+// (dist/experimental/links.h). The stream stays open: it identifies the peer, both ends use it to agree on
+// the carrier, and the link ends with it.
 //
 //     sender (it created the link)                 receiver
 //     Meet: attempt, nonce, address   --stream-->
@@ -10,13 +10,13 @@
 //                                     <--carrier-  proof
 //     a block of kind kBegin          --carrier->  frames flow from here on
 //
-// If a carrier fails before kBegin, for example because a stranger connected to its address first, another one is
-// tried: the sender starts the next attempt, and a receiver that has failed asks for it. Proofs are computed from
-// the job's secret and the nonces, so only a party that has seen the stream can make one.
+// If a carrier fails before kBegin, for example because a stranger connected to its address first, another
+// one is tried: the sender starts the next attempt, and a receiver that has failed asks for it. Proofs are
+// computed from the job's secret and the nonces, so only a party that has seen the stream can make one.
 //
-// After the proofs, each direction consists of blocks: a Head, followed by whole frames or by a piece of
-// a large message with its final byte (piece.hpp). Pieces move between the connection and the memory of a transfer
-// without a copy in between.
+// After the proofs, each direction consists of blocks: a Head, followed by whole frames or by a piece of a
+// large message with its final byte (piece.hpp). Pieces move between the connection and the memory of a
+// transfer without a copy in between.
 //
 // Invariant: the module's write() is called under `sending_`, and its read() under `receiving_`. A thread
 // that finds the lock held leaves its work to the thread that holds it, so no thread waits for a peer.
@@ -84,8 +84,8 @@ class CarrierUser {
   // A piece begins to arrive. Returns NULL, or the reason for which the link must end.
   virtual const char* begin_apart(Link& link, const Piece& piece) noexcept = 0;
   // Move the bytes of pieces by Carrier::write() or read(), as far as possible without waiting. send_apart()
-  // sends `before` first; receive_apart() takes at most `most` bytes. They return what write() and read() return,
-  // and also -1 with the reason in `why` if the peer violates the protocol.
+  // sends `before` first; receive_apart() takes at most `most` bytes. They return what write() and read()
+  // return, and also -1 with the reason in `why` if the peer violates the protocol.
   virtual std::ptrdiff_t send_apart(Link& link, Carrier& carrier,
                                     std::span<const std::byte> before) noexcept = 0;
   virtual std::ptrdiff_t receive_apart(Link& link, Carrier& carrier, std::size_t most,
@@ -234,7 +234,8 @@ class Carriers final {
   // on the peer. A carrier fails if the peer's system does not acknowledge data for a lease. Returns an empty
   // string, or the reason for a failure.
   std::string open(const std::string& host, int64_t lease_ns) noexcept;
-  // Returns NULL on failure, with the reason in `why`. `host`: the IP address of this machine on which it listens.
+  // Returns NULL on failure, with the reason in `why`. `host`: the IP address of this machine on which it
+  // listens.
   CarrierRef make(CarrierUser& user, bool sends, uint32_t attempt, const std::string& host,
                   std::string* why) noexcept;
 

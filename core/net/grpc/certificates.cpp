@@ -45,7 +45,8 @@ Certificates certificates_in(std::string_view pem, bool* damaged = nullptr) {
   return all;
 }
 
-// OpenSSL asks for the passphrase of a key only if the key is encrypted. Its own function would ask on the terminal.
+// OpenSSL asks for the passphrase of a key only if the key is encrypted. Its own function would ask on the
+// terminal.
 int note_encrypted(char*, int, int, void* encrypted) {
   *static_cast<bool*>(encrypted) = true;
   return -1;

@@ -33,7 +33,8 @@ struct Credentials {
   std::string ca_file{}, certificate_file{}, key_file{};
 };
 
-// Discards the errors that OpenSSL records on this thread during its lifetime, so that the host does not see them.
+// Discards the errors that OpenSSL records on this thread during its lifetime, so that the host does not see
+// them.
 class OpensslErrors {
  public:
   OpensslErrors() noexcept;
@@ -42,8 +43,8 @@ class OpensslErrors {
   OpensslErrors& operator=(const OpensslErrors&) = delete;
 };
 
-// Why this process cannot use its own files at all: one of them cannot be read, or the key is encrypted or belongs to
-// another certificate. Empty if it can use them.
+// Why this process cannot use its own files at all: one of them cannot be read, or the key is encrypted or
+// belongs to another certificate. Empty if it can use them.
 std::string why_unusable(const Credentials& own);
 
 // Creates a context for a connection to a peer, which presents the own certificate and trusts the own
@@ -83,14 +84,14 @@ Fault why_not_valid(X509* certificate, long result, std::string_view trusted, co
 Fault why_not_of_worker(std::string_view chain, std::string_view trusted, const std::string& host,
                         const Places& places);
 
-// The beginning of the SHA-256 fingerprint of the authority in `own.ca` that issued this process's certificate: ", whose
-// SHA-256 fingerprint begins with 8A:0B:...". Empty if there is none.
+// The beginning of the SHA-256 fingerprint of the authority in `own.ca` that issued this process's
+// certificate: ", whose SHA-256 fingerprint begins with 8A:0B:...". Empty if there is none.
 std::string fingerprint_of_authority(const Credentials& own);
 
-// Why a certificate is not for this host, with the names that it has. The text continues "its certificate"; empty if
-// it is for the host. A host that is an IP address needs an IP name; any other host needs a DNS name, in which "*"
-// may be the whole first label and stands for exactly one label (RFC 6125). Common names, URIs and email addresses
-// do not count.
+// Why a certificate is not for this host, with the names that it has. The text continues "its certificate";
+// empty if it is for the host. A host that is an IP address needs an IP name; any other host needs a DNS
+// name, in which "*" may be the whole first label and stands for exactly one label (RFC 6125). Common names,
+// URIs and email addresses do not count.
 std::string why_not_for(X509* certificate, const std::string& host);
 // The same for a certificate in PEM.
 std::string why_not_for(std::string_view pem, const std::string& host);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Releases gRPC's channels. gRPC 1.51 leaks the socket of a channel that is destroyed while it connects if a call has
-// waited for it, so such a channel is kept until the attempt has ended, which takes at most kHandshakeNs.
+// Releases gRPC's channels. gRPC 1.51 leaks the socket of a channel that is destroyed while it connects if a
+// call has waited for it, so such a channel is kept until the attempt has ended, which takes at most
+// kHandshakeNs.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -19,7 +20,8 @@ struct Route {
 
 bool connects(grpc::Channel& channel) noexcept;
 
-// Removes from `retired` the channels that no link uses any more and that are not connecting, and returns them.
+// Removes from `retired` the channels that no link uses any more and that are not connecting, and returns
+// them.
 std::vector<std::shared_ptr<grpc::Channel>> take_idle(std::vector<std::shared_ptr<grpc::Channel>>& retired);
 
 // Destroys the channels. Waits briefly for those that are connecting, and leaves the rest to a thread that

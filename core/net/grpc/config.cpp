@@ -44,7 +44,8 @@ std::string target_of(const std::vector<std::string>& hosts, const std::string& 
     if (!any_v6) {
       target += hosts[i];
     } else {
-      // A target has addresses of one family, so IPv4 addresses are written as IPv6 ones. gRPC maps them back.
+      // A target has addresses of one family, so IPv4 addresses are written as IPv6 ones. gRPC maps them
+      // back.
       target += is_v6(hosts[i]) ? "%5B" : "%5B::ffff:";
       for (const char each : hosts[i]) each == '%' ? target += "%25" : target += each;
       target += "%5D";

@@ -37,8 +37,8 @@ struct Config {
   bool tls() const noexcept { return !ca.empty(); }
   Credentials credentials() const { return {ca, certificate, key, ca_file, certificate_file, key_file}; }
   std::size_t most_message_bytes() const noexcept;
-  // A time limit for setting up a connection. In a job of many workers, all of them connect to each other at the same
-  // time, and several may share a CPU.
+  // A time limit for setting up a connection. In a job of many workers, all of them connect to each other at
+  // the same time, and several may share a CPU.
   int64_t scaled_ns(int64_t ns) const noexcept {
     return ns * static_cast<int64_t>(1 + addresses.size() / 16);
   }
@@ -60,11 +60,12 @@ std::string host_of_peer(const std::string& peer);
 // TLS, the certificate there must name the host of `address`.
 std::shared_ptr<grpc::Channel> make_channel(const Config& config, const std::string& address,
                                             const std::vector<std::string>& hosts);
-// Adds the credentials and the settings. The server receives its connections through the result: see listener.hpp.
+// Adds the credentials and the settings. The server receives its connections through the result: see
+// listener.hpp.
 std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> configure(const Config& config,
                                                                           grpc::ServerBuilder& builder);
-// Returns the peer's certificate in PEM, followed by the chain that it has presented. gRPC has verified it. Empty without
-// TLS.
+// Returns the peer's certificate in PEM, followed by the chain that it has presented. gRPC has verified it.
+// Empty without TLS.
 std::string certificate_of(const grpc::AuthContext& context);
 
 }  // namespace dist::grpc_link

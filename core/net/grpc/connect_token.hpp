@@ -9,10 +9,12 @@
 //                                                       HTTP/1.1 200 OK
 //     the TLS handshake, if any, and HTTP/2
 //
-// gRPC's client speaks this protocol with proxies, and sends the request if a channel has the two arguments below.
+// gRPC's client speaks this protocol with proxies, and sends the request if a channel has the two arguments
+// below.
 //
-// A token is not a proof: it is the same for all attempts of a channel, so a peer that has read one on the network can
-// send it again. It keeps strangers away from gRPC; the handshake of hello.hpp decides who is admitted.
+// A token is not a proof: it is the same for all attempts of a channel, so a peer that has read one on the
+// network can send it again. It keeps strangers away from gRPC; the handshake of hello.hpp decides who is
+// admitted.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +49,8 @@ inline constexpr char kOtherResponse[] = "HTTP/1.1 400 only libdist can connect 
 // gRPC's client reports only the status of a response, so this is one that no HTTP server sends.
 inline constexpr char kWrongSecretResponse[] = "HTTP/1.1 477 another secret\r\n\r\n";
 
-// Explains a response by its status code, for example "477". An empty code stands for a response that is not HTTP.
+// Explains a response by its status code, for example "477". An empty code stands for a response that is not
+// HTTP.
 std::string why_refused(std::string_view code);
 // Replaces gRPC's text for a response other than 200 by what it means.
 std::string explain_response(std::string_view status);

@@ -140,9 +140,9 @@ std::string Endpoint::took_admission(const LinkRef& link, std::span<const std::b
 
 // ---- The server's side ----
 
-// Returns a reason to reject a worker's certificate, if there is one. gRPC has checked it for the direction of this
-// connection, but also accepts names that are neither DNS nor IP names. Both sides check both directions, so that
-// workers join only if each can connect to the other.
+// Returns a reason to reject a worker's certificate, if there is one. gRPC has checked it for the direction
+// of this connection, but also accepts names that are neither DNS nor IP names. Both sides check both
+// directions, so that workers join only if each can connect to the other.
 Fault Endpoint::fault_of(const std::string& certificate, int worker) const {
   return why_not_of_worker(certificate, config_.ca, host_of(config_.address(worker)),
                            {"on worker " + number(worker), "on worker " + number(config_.me)});

@@ -12,9 +12,9 @@
 // A proof is an HMAC-SHA256, keyed with the secret, over all preceding bytes, which contain a fresh random
 // number from each side.
 //
-// A refusal is final only if its sender has proven that it knows the secret. Otherwise anything can be listening at
-// the address, for example a job that is about to end, so the client tries again until its deadline. A server that is
-// ending refuses without a proof.
+// A refusal is final only if its sender has proven that it knows the secret. Otherwise anything can be
+// listening at the address, for example a job that is about to end, so the client tries again until its
+// deadline. A server that is ending refuses without a proof.
 #pragma once
 
 #include <array>

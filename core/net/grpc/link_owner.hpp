@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LinkOwner: the base of Endpoint and Calls. It accepts links, keeps those that have not been proven yet, and does
-// periodic work on a thread: heartbeats, leases and retries. It also keeps replaced channels until no link uses them.
+// LinkOwner: the base of Endpoint and Calls. It accepts links, keeps those that have not been proven yet, and
+// does periodic work on a thread: heartbeats, leases and retries. It also keeps replaced channels until no
+// link uses them.
 //
 // Lock order: `owning_` is taken last, except for a link's or a queue's lock.
 #pragma once

@@ -221,7 +221,8 @@ bool Listener::read(Newcomer& newcomer) {
   return false;
 }
 
-// Gives the connection to gRPC if there is room for another unproven one. Returns whether the newcomer is done.
+// Gives the connection to gRPC if there is room for another unproven one. Returns whether the newcomer is
+// done.
 bool Listener::hand_over(Newcomer& newcomer, int64_t now) {
   {
     Descriptor copy;

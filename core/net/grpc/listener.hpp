@@ -39,17 +39,17 @@ class Listener {
  public:
   static constexpr uint64_t kMostUnprovenBytes = 64 << 10;
 
-  // Both functions are called on the listener's thread, without a lock. Their argument is the worker that the peer claims
-  // to be, or -1. `wrong_secret`: a peer has presented a token made with another secret. `ended_unproven`: a connection
-  // with a token has ended and was not proven.
+  // Both functions are called on the listener's thread, without a lock. Their argument is the worker that the
+  // peer claims to be, or -1. `wrong_secret`: a peer has presented a token made with another secret.
+  // `ended_unproven`: a connection with a token has ended and was not proven.
   explicit Listener(
       std::function<void(int)> wrong_secret, std::function<void(int)> ended_unproven = [](int) {})
       : wrong_secret_(std::move(wrong_secret)), ended_unproven_(std::move(ended_unproven)) {}
   ~Listener() { stop(); }
 
-  // Listens on these addresses (listening_addresses()), or through Config::sockets if there are any, and registers with
-  // the builder. Connections wait until start().
-  // Returns an empty string, or the error message.
+  // Listens on these addresses (listening_addresses()), or through Config::sockets if there are any, and
+  // registers with the builder. Connections wait until start(). Returns an empty string, or the error
+  // message.
   std::string listen(const Config& config, const std::vector<std::string>& addresses,
                      grpc::ServerBuilder& builder);
   // Call this when the server has been started. Returns false if the system has no more threads or
@@ -59,7 +59,8 @@ class Listener {
   void stop() noexcept;
 
   int port() const noexcept { return listening_.port; }
-  // A link of the connection from this peer (grpc::ServerContext::peer()) has proven that it knows the secret.
+  // A link of the connection from this peer (grpc::ServerContext::peer()) has proven that it knows the
+  // secret.
   void proven(const std::string& peer) noexcept;
   // The number of connections that belong to gRPC and have not been proven.
   std::size_t num_unproven() noexcept;

@@ -63,7 +63,8 @@ class Look {
   End connect() noexcept {
     return drive([this] { return SSL_connect(ssl_.get()); });
   }
-  // Waits for the first byte after the handshake. A gRPC server sends its settings when it has accepted a client.
+  // Waits for the first byte after the handshake. A gRPC server sends its settings when it has accepted a
+  // client.
   End await_data() noexcept {
     char byte;
     return drive([&] { return SSL_read(ssl_.get(), &byte, 1); });
@@ -114,7 +115,8 @@ class Look {
   std::string error_;
 };
 
-// Describes what is wrong with the peer's certificate. `calls_back`: the peer also connects to this process with it.
+// Describes what is wrong with the peer's certificate. `calls_back`: the peer also connects to this process
+// with it.
 std::string fault_of_peer(const Look& look, const Credentials& own, const std::string& host, bool calls_back,
                           const Places& places) {
   const OpensslRef<X509> certificate(SSL_get1_peer_certificate(look.ssl()));

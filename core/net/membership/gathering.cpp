@@ -12,9 +12,9 @@
 namespace dist {
 namespace {
 
-constexpr std::size_t kMostRejections = 4;  // that are described
-constexpr std::size_t kMostMissing = 8;     // ranks that are named
-// A worker receives the list of missing ranks so long before its own deadline.
+constexpr std::size_t kMostRejections = 4;  // rejections that messages describe
+constexpr std::size_t kMostMissing = 8;     // missing ranks that messages name
+// A worker receives the list of missing ranks this long before its own deadline expires.
 constexpr int64_t kMostAheadNs = 1'000'000'000;
 
 std::string_view name_or_none(std::string_view job) noexcept { return job.empty() ? "without a name" : job; }
@@ -54,7 +54,8 @@ Status Gathering::take(const Ref<IncomingCall>& call) {
   DIST_TRY(given.read(memory_, {request.data(), request.bytes()}));
   const std::pmr::string address = address_text(memory_, host_of(given, *call), given.port);
   const std::scoped_lock lock(mutex_);
-  // It registers with the next rendezvous at this address, after this server has ended the connection.
+  // The rendezvous is complete. After this server has closed the connection, the worker registers with the
+  // next rendezvous at this address.
   if (over_) return kOk;
   DIST_TRY(check(given, address));
   Place& place = places_[static_cast<std::size_t>(given.rank)];
@@ -88,11 +89,12 @@ Status Gathering::check(const Registration& given, const std::pmr::string& addre
       given.rank, Shown(place.address.c_str()).c_str(), Shown(address.c_str()).c_str());
 }
 
-// The host under which others reach the worker.
+// The host at which other workers reach this one.
 std::pmr::string Gathering::host_of(const Registration& given, const IncomingCall& call) const {
   if (!given.host.empty()) return given.host;
   const std::string_view seen = call.client_host();
-  // It runs on this machine, whose name others resolve to another address.
+  // A worker that connects over loopback runs on this machine, whose name may resolve to another address
+  // elsewhere.
   return std::pmr::string(is_loopback(seen) ? std::string_view(own_.host) : seen, &memory_);
 }
 
@@ -126,7 +128,7 @@ void Gathering::wake() noexcept {
   unpark_all(changes_);
 }
 
-// ---- On worker 0's thread ----
+// ---- On the thread of worker 0 ----
 
 void Gathering::set_address(std::string_view address) {
   const std::scoped_lock lock(mutex_);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joining: the side of a rendezvous of a worker other than worker 0. It registers with worker 0 until it receives the
-// cluster, is rejected, or its deadline expires.
+// Joining: the side of a rendezvous of a worker other than worker 0. It registers with worker 0 until it
+// receives the cluster, is rejected, or its deadline expires.
 //
-// Invariant: nothing that has not proven the job's secret ends it early. A connection that breaks does not end it either,
-// because another job may have used the address before.
+// Invariant: only a peer that has proven the job's secret can end the registration early. A broken connection
+// does not end it either, because another job may have used the address before.
 #pragma once
 
 #include <atomic>
@@ -21,17 +21,17 @@ namespace dist {
 
 class Joining final : private OutgoingCall, private Cancel::Link {
  public:
-  // All of these must outlive it.
+  // All of these must outlive this object.
   Joining(Memory& memory, GrpcCalls& network, const Registration& own, const char* address) noexcept
       : memory_(memory), network_(network), own_(own), address_(address) {}
   ~Joining() override;
 
   Status open();
-  // `cancel` may be NULL. Called once.
+  // `cancel` may be NULL. Must be called once.
   Status join(int64_t until_ns, Cancel* cancel, Ref<ClusterSpec>* out);
 
  private:
-  // Registers once. The result is in answer_ if it is OK, else in text_.
+  // Registers once. If the result is OK, the cluster is in answer_, otherwise the reason is in text_.
   dist_status try_once(int64_t until_ns);
   void answered(dist_status status, const char* text, Ref<CallMessage> answer) noexcept override;
   void cancelled(const char* reason) noexcept override;

@@ -14,13 +14,13 @@
 namespace dist {
 namespace {
 
-// The variables that a launcher sets. NULL if it has none.
+// The variables that a launcher sets. A member is NULL if the launcher has no such variable.
 struct Launcher {
   const char* rank;
   const char* size;
   const char* other_size;  // if `size` is not set
   const char* job;
-  const char* job_part;  // follows the job after a dot
+  const char* job_part;  // appended to the job's name, after a dot
 };
 constexpr Launcher kAny = {"DIST_RANK", "DIST_SIZE", nullptr, nullptr, nullptr};
 constexpr Launcher kEqual[] = {
@@ -28,11 +28,11 @@ constexpr Launcher kEqual[] = {
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", nullptr, "PMIX_NAMESPACE", nullptr},
     {"PMI_RANK", "PMI_SIZE", nullptr, nullptr, nullptr},
 };
-// Starts other launchers, so these count before it.
+// Slurm may start other launchers, so they have precedence.
 constexpr Launcher kSlurm = {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_JOB_ID",
                              "SLURM_STEP_ID"};
 
-// NULL if it is not set or empty.
+// Returns NULL if the variable is not set or is empty.
 const char* text_of(const char* name) noexcept {
   const char* const text = name == nullptr ? nullptr : environment_text(name);
   return text == nullptr || *text == '\0' ? nullptr : text;
@@ -48,7 +48,7 @@ struct Numbers {
   int32_t size = 0;
 };
 
-// `size` is not read if it is given.
+// If the size is given, the launcher's variable for it is not read.
 Status read(const Launcher& launcher, int32_t given_size, Numbers* out) noexcept {
   DIST_TRY(int_of(text_of(launcher.rank), launcher.rank, &out->rank));
   out->size = given_size;
@@ -64,7 +64,7 @@ Status read(const Launcher& launcher, int32_t given_size, Numbers* out) noexcept
   return int_of(text, name, &out->size);
 }
 
-// The launcher of this process, or NULL.
+// Finds the launcher of this process; stores NULL if there is none.
 Status find_launcher(int32_t given_size, const Launcher** out) noexcept {
   *out = text_of(kAny.rank) != nullptr ? &kAny : nullptr;
   if (*out != nullptr) return kOk;
@@ -120,7 +120,8 @@ Status find_address(Memory& memory, const char* given, RendezvousPlace* out) {
           "to another address.",
           number);
     }
-    // PyTorch's store, in torchrun or in the process with rank 0, listens on MASTER_PORT.
+    // On MASTER_PORT listens PyTorch's store, in torchrun or in the process with rank 0, so libdist uses the
+    // next port.
     out->address = address_text(memory, host, number + 1);
   } else if (out->size == 1) {
     out->address_source = "not needed";
@@ -191,7 +192,7 @@ Status check_place_of_module(const RendezvousOptions& options, const char* modul
   const Launcher* launcher = nullptr;
   if (agree()) {
     DIST_TRY(find_launcher(0, &launcher));
-    // Slurm's variables are also set in programs that it has not started as one of several.
+    // Slurm also sets its variables in programs that it has not started as one of several.
     if (launcher != nullptr && launcher != &kSlurm) {
       DIST_TRY(read(*launcher, 0, &other));
       source = launcher->rank;

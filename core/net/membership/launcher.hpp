@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the rank of this process, the number of workers, the address of worker 0 and the name of the job: in options, or
-// in the environment variables that launchers set. cluster_resolver.h lists them.
+// Finds the rank of this process, the number of workers, the address of worker 0 and the name of the job, in
+// options or in the environment variables that launchers set. cluster_resolver.h lists these variables.
 #pragma once
 
 #include <cstdint>
@@ -27,24 +27,26 @@ struct RendezvousPlace {
 
   int32_t rank = 0;
   int32_t size = 0;
-  std::pmr::string address;  // "host:port"; "": not known, and there is only one worker
-  std::pmr::string job;      // "": it has no name
+  std::pmr::string address;  // "host:port"; "" if it is not known, in a job of only one worker
+  std::pmr::string job;      // "" if it has no name
   const char* rank_source = "given as an option";
   const char* size_source = "given as an option";
   const char* address_source = "given as an option";
 };
 
-// INVALID_ARGUMENT if a value is out of range, FAILED_PRECONDITION if one is not known or two launchers do not agree.
+// Fails with INVALID_ARGUMENT if a value is out of range, and with FAILED_PRECONDITION if one is not known or
+// two launchers disagree.
 Status find_rendezvous_place(Memory& memory, const RendezvousOptions& options, RendezvousPlace* out);
 
-// The link module that lets the workers meet (dist_link_functions.meet): that of the transport, if it can do so and
-// neither the options nor DIST_RENDEZVOUS set an address. NULL: none does.
+// Finds the link module through which the workers meet (dist_link_functions.meet). It is that of the
+// transport, if it provides meetings and neither the options nor DIST_RENDEZVOUS set an address. Stores NULL
+// otherwise.
 Status find_meeting_module(Memory& memory, const RendezvousOptions& options, const dist_link_functions** out);
-// Checks that the options and the launcher agree with what such a module knows, and completes the place.
+// Checks that the options and the launcher agree with what such a module reports, and completes the place.
 Status check_place_of_module(const RendezvousOptions& options, const char* module, RendezvousPlace* place);
 
-// Whether a strategy of this transport without a resolver meets the others: TF_CONFIG is not set, but DIST_RENDEZVOUS is,
-// or a link module lets them meet.
+// Whether a strategy of this transport that has no resolver should meet the others. It should if TF_CONFIG is
+// not set, and DIST_RENDEZVOUS is set or a link module provides a meeting.
 Status wants_to_meet(Memory& memory, dist_transport transport, bool* out);
 
 }  // namespace dist

@@ -22,7 +22,7 @@ Status ModuleMeeting::call() {
   return fail(status, "the link module \"%s\" cannot be used: %s", functions_.name, why);
 }
 
-// Calls the module until `done`.
+// Calls the module until `done` returns true.
 template <class Done>
 Status ModuleMeeting::repeat(const char* missing, const Done& done) {
   std::atomic<uint32_t> never{0};

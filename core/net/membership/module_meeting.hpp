@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ModuleMeeting: a meeting of workers whose link module knows their job (dist_link_functions.meet), such as MPI's. The
-// module knows each worker's rank, and sends all workers the address at which worker 0 listens.
+// ModuleMeeting: a meeting of workers through a link module that knows their job (dist_link_functions.meet),
+// such as MPI's. The module knows each worker's rank, and sends all workers the address at which worker 0
+// listens.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,11 @@ class ModuleMeeting {
   ModuleMeeting(const dist_link_functions& functions, int64_t until_ns, Cancel* cancel) noexcept
       : functions_(functions), until_ns_(until_ns), cancel_(cancel) {}
 
-  // Waits until the module knows the place of this process. The address of worker 0 has the port 0.
+  // Waits until the module knows the place of this process. The port of worker 0's address is 0.
   Status begin(Memory& memory, RendezvousPlace* out);
-  // Worker 0: sends its address to the others.
+  // On worker 0: sends its address to the others.
   Status send(const std::pmr::string& address);
-  // Other workers: wait for it.
+  // On the other workers: waits for that address.
   Status receive(std::pmr::string* out);
 
  private:

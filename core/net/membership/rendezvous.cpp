@@ -22,16 +22,16 @@ namespace {
 constexpr char kAddress[] = "the rendezvous address";
 constexpr char kNoHost[] = "::";  // all interfaces
 
-// Where this worker listens, and under which host others reach it.
+// Where this worker listens, and the host at which others reach it.
 struct Hosts {
   std::string bind;
   std::string port = "0";
-  std::string advertised;  // "": as worker 0 sees it
+  std::string advertised;  // "" stands for the address that worker 0 sees
 };
 
 bool is_wildcard(const std::string& host) noexcept { return host == "::" || host == "0.0.0.0"; }
 
-// An IP address of this machine for the host of DIST_BIND_ADDRESS.
+// Finds an IP address of this machine for the host of DIST_BIND_ADDRESS.
 Status own_address(const std::string& host, std::string* out) {
   *out = host == "localhost" ? "127.0.0.1" : host;
   if (HostAndPort{*out, 0}.is_number()) return kOk;
@@ -58,13 +58,13 @@ Status find_hosts(const RendezvousPlace& place, const JobSettings& settings, Hos
     out->port = std::to_string(bind.port);
     if (!is_wildcard(host)) out->advertised = host == "localhost" ? out->bind : host;
   } else if (!known || meeting.is_loopback()) {
-    // The rendezvous may be at localhost, which stands for two addresses.
+    // The rendezvous may be at localhost, which stands for two addresses, so use only one of them.
     out->bind = known && meeting.is_number() ? std::string(meeting.host) : "127.0.0.1";
     out->advertised = out->bind;
   } else {
     out->bind = kNoHost;
   }
-  // Nobody sees worker 0 from outside.
+  // Worker 0 cannot see its own address from outside, so it uses that of the rendezvous.
   if (place.rank == 0 && out->advertised.empty()) out->advertised = std::string(meeting.host);
   return kOk;
 }
@@ -82,7 +82,7 @@ Status hold_port(Memory& memory, const Hosts& hosts, int64_t lease_ns, Ref<HeldP
   return kOk;
 }
 
-// Where worker 0 listens for the others.
+// The address on which worker 0 listens for the others.
 std::pmr::string meeting_bind_address(Memory& memory, const RendezvousPlace& place,
                                       const JobSettings& settings, const Hosts& hosts) {
   HostAndPort meeting;
@@ -102,7 +102,7 @@ Wait wait_of(const MeetingLimits& limits) {
   return {limit < 0 || limit > INT64_MAX - now ? INT64_MAX : now + limit, DurationText(limit).text};
 }
 
-// `module`: sends the address to the others; NULL: they know it.
+// `module` sends the address to the others. If it is NULL, they know the address.
 Status gather(Memory& memory, const RendezvousPlace& place, const std::pmr::string& bind_address,
               const Registration& own, const Wait& wait, Cancel* cancel, ModuleMeeting* module,
               Ref<ClusterSpec>* out) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rendezvous: the workers of a job, each of which knows its rank, their number and one address, learn each other's
-// addresses. Worker 0 listens at that address meanwhile.
+// A rendezvous: the workers of a job, each of which knows its rank, the number of workers and one address,
+// learn each other's addresses. Worker 0 listens at that address during the rendezvous.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,19 @@ struct MeetingLimits {
 };
 inline constexpr int64_t kDefaultMeetingNs = int64_t{600} * 1'000'000'000;
 
-// The cluster, with the tasks of job "worker" in the order of ranks, and the port of this worker in it.
+// The cluster, in which the tasks of job "worker" are in the order of ranks, and the port of this worker in
+// it.
 struct Met {
   Ref<ClusterSpec> spec;
   Ref<HeldPort> port;
 };
 
-// Finds the place of this process, and blocks until all workers have registered. The security and the address to listen
-// on are from the job's environment.
+// Finds the place of this process, and blocks until all workers have registered. The job's environment
+// specifies the security and the address to listen on.
 Status meet(Memory& memory, const RendezvousOptions& options, const MeetingLimits& limits,
             RendezvousPlace* place, Met* out);
 
-// Meets the other workers, and makes a resolver.
+// Calls meet() and makes a resolver from its result.
 Status create_rendezvous_resolver(Memory& memory, const RendezvousOptions& rendezvous,
                                   const MeetingLimits& limits, const ResolverOptions& options,
                                   Ref<ClusterResolver>* out);

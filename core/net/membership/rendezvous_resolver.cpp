@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolver for workers that meet at one address. They meet on creation.
+// The resolver for workers that meet at one address. Creating it blocks until they have met.
 #include "core/net/membership/rendezvous.hpp"
 
 namespace dist {

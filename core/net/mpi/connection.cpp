@@ -8,11 +8,12 @@ namespace dist::mpi_link {
 namespace {
 
 constexpr int64_t kWindow = int64_t{1} << 20;
-// Each frame uses this much of the window besides its data, so that the number of small frames is limited, too.
+// Besides its data, each frame uses this much of the window, so that the number of small frames is limited,
+// too.
 constexpr int64_t kCost = 128;
-// A frame that is not the last of its data has at least this size.
+// Only the last frame of a write may be smaller than this.
 constexpr int64_t kLeast = int64_t{32} << 10;
-// The receiver reports what it has taken in portions of this size. The rest of the window is enough for kLeast.
+// The receiver returns credit in portions of this size. The remaining window is always enough for kLeast.
 constexpr int64_t kPortion = kWindow / 4;
 
 // Reads or writes consecutive bytes of blocks.
@@ -22,7 +23,7 @@ class Blocks {
     for (std::size_t i = 0; i < n; ++i) left_ += blocks[i].size_bytes;
   }
   std::size_t left() const noexcept { return left_; }
-  // `copy` receives an address in the blocks, the offset in `bytes`, and a size.
+  // `copy` receives an address in the blocks, an offset in `bytes`, and a size.
   template <class Copy>
   void move(std::size_t bytes, const Copy& copy) noexcept {
     left_ -= bytes;
@@ -124,8 +125,8 @@ std::ptrdiff_t Connection::read(const dist_link_block* blocks, std::size_t n) no
   return moved == 0 && (last || cut_ || broken_) ? -1 : moved;
 }
 
-// Stores the next frame in frame_ if that is empty. Returns false if none has arrived; then *out_last is true if none
-// will.
+// Stores the next frame in frame_ if that is empty. Returns false if no frame has arrived; *out_last is then
+// true if none will arrive any more.
 bool Connection::next_frame(bool* out_last) noexcept {
   if (frame_ != nullptr) return true;
   const std::scoped_lock lock(arriving_);
@@ -152,7 +153,7 @@ void Connection::take(FrameRef frame) noexcept {
   }
 }
 
-// Returns NULL, or why the connection ends.
+// Returns NULL, or the reason for which the connection ends.
 const char* Connection::begin() noexcept {
   if (!good_ || given_.rank < 0 || given_.rank >= job_.size())
     return "the peer's address is not one of this module";

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Connection: one end of a link, as a stream of frames between two ranks.
 //
-// A sender may have kWindow bytes on their way to the receiver's read(). The receiver returns credit for the bytes that
-// read() has taken, so neither its queue nor the frames that MPI has yet to transfer hold more than that.
+// At most kWindow bytes of a sender are on their way to the receiver's read(). The receiver returns credit
+// for the bytes that read() has taken, so neither its queue nor the frames that MPI has yet to transfer
+// contain more than that.
 #pragma once
 
 #include <atomic>
@@ -30,7 +31,7 @@ struct Address {
 };
 static_assert(sizeof(Address) <= DIST_LINK_MAX_ADDRESS_BYTES);
 
-// The functions are those of dist_link_functions.
+// The member functions implement those of dist_link_functions with the same names.
 class Connection final : private Posted {
  public:
   // Throws std::bad_alloc.
@@ -62,22 +63,22 @@ class Connection final : private Posted {
   std::atomic<bool> cut_{false};
   std::atomic<bool> broken_{false};  // the rank of the peer cannot be reached
   std::atomic<bool> open_{false};    // the peer is known
-  std::atomic<int> rank_{-1};        // constant from open_ on, like the next one
+  std::atomic<int> rank_{-1};        // constant once open_ is true, like the next member
   uint64_t peer_number_ = 0;
   std::atomic<int64_t> may_send_;
 
-  // Under the job's mutex.
+  // ---- Protected by the job's mutex ----
   bool started_ = false;  // connect() has been called
   bool ended_ = false;    // the callback has returned
   Address given_{};       // the argument of connect()
   bool good_ = false;     // it has the right size
 
-  // Used only by the thread that calls read().
+  // ---- Used only by the thread that calls read() ----
   FrameRef frame_;
   std::size_t at_ = 0;
-  int64_t taken_ = 0;  // since the latest credit
+  int64_t taken_ = 0;  // bytes taken since the latest credit was returned
 
-  std::mutex arriving_;  // protects the next two
+  std::mutex arriving_;  // protects the next two members
   FrameQueue arrived_;
   bool last_ = false;  // the peer has ended the connection
 };

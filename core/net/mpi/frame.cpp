@@ -10,7 +10,7 @@ namespace {
 constexpr int kMostKept = 16;
 constexpr std::size_t kSmall = std::size_t{64} << 10;  // frames of up to this size are not kept
 
-// It is never destroyed, because frames may be freed while the process exits.
+// Never destroyed, because frames may be freed while the process exits.
 struct Kept {
   std::mutex mutex;
   Frame* first = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frame: one message of the module between two processes of an MPI job, in memory of its own. MPI uses that memory until
-// the transfer is complete, so a frame outlives the connection that has sent it.
+// Frame: one message of the module between two processes of an MPI job, in memory of its own. MPI uses that
+// memory until the transfer is complete, so a frame can outlive the connection that has sent it.
 #pragma once
 
 #include <mpi.h>
@@ -19,7 +19,7 @@ enum class Kind : uint32_t {
   kCredit,  // the receiver has taken `value` bytes, so the sender may send as many more
   kEnd,     // the connection has ended
   kText,    // rank 0's text of the meeting `value`
-  kAsk,     // is this rank alive? It answers with kAlive
+  kAsk,     // asks whether this rank is alive; it answers with kAlive
   kAlive,
   kLeave,  // this rank waits for permission to finalize MPI
   kGo      // rank 0's decision: `value` is 1 if all ranks finalize MPI, 0 if none does
@@ -52,11 +52,11 @@ struct FrameFree {
 };
 using FrameRef = std::unique_ptr<Frame, FrameFree>;
 
-// Returns NULL if memory is exhausted. Large frames are kept for reuse, because obtaining fresh pages takes longer than
-// copying the data.
+// Returns NULL if memory is exhausted. Large frames are kept for reuse, because obtaining fresh pages takes
+// longer than copying the data.
 FrameRef make_frame(std::size_t bytes) noexcept;
 
-// Frames in order. Adding one allocates nothing.
+// A queue of frames. Adding a frame does not allocate memory.
 class FrameQueue {
  public:
   FrameQueue() = default;

@@ -19,8 +19,8 @@ namespace {
 
 constexpr int kTag = 1;
 
-// How long the thread polls without a pause after the latest frame, its first pause, and its longest ones: with
-// connections, and without.
+// How long the thread polls without a pause after the latest frame, its first pause, and its longest pauses:
+// with connections, and without.
 constexpr int64_t kBusyNs = 100'000;
 constexpr int64_t kLeastPauseNs = 20'000;
 constexpr int64_t kMostPauseNs = 1'000'000;
@@ -37,8 +37,8 @@ constexpr const char* level_name(int level) noexcept {
                                         : "MPI_THREAD_SERIALIZED";
 }
 
-// Why the MPI library of this process is not the one that this module was built for. Both are called MPI, and a program
-// can bind the module to its own.
+// Describes an MPI library in this process that is not the one for which this module was built. Both are
+// called MPI, and the program's symbols can replace those that the module needs.
 std::string other_library() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
@@ -49,7 +49,7 @@ std::string other_library() {
          "\", but this module is built for " MPI_LIBRARY;
 }
 
-// Why the host's initialization of MPI cannot be used.
+// Describes why the host's initialization of MPI cannot be used.
 std::string unusable_initialization() {
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
@@ -59,7 +59,7 @@ std::string unusable_initialization() {
          "libdist do so";
 }
 
-// A launcher of another MPI starts processes that know nothing of each other.
+// Describes a launcher of another MPI, whose processes this MPI does not connect.
 std::string other_launcher() {
   for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
     const char* const text = std::getenv(name);
@@ -107,7 +107,7 @@ std::string Job::use(Job** out) {
   return the_job->state_ >= State::kEnds ? "MPI has already been finalized in this process" : "";
 }
 
-// On the job's thread, while nothing else of this module uses MPI.
+// Runs on the job's thread, while nothing else in this module uses MPI.
 std::string Job::start() {
   if (initializes_) {
     int level = MPI_THREAD_SINGLE;
@@ -138,8 +138,9 @@ std::string Job::start() {
   return "";
 }
 
-// The host's messages must not match those of this module. MPI_Comm_create_group would not be a collective, but Open MPI's
-// takes its messages with a receive of the host that accepts any message.
+// A communicator of its own keeps the host's messages apart from those of this module. MPI_Comm_create_group
+// would not be a collective, but with Open MPI its messages could be taken by a receive of the host that
+// accepts any message.
 void Job::create_communicator() {
   if (MPI_Comm_dup(MPI_COMM_WORLD, &comm_) != MPI_SUCCESS) comm_ = MPI_COMM_NULL;
   if (comm_ == MPI_COMM_NULL) return;
@@ -155,7 +156,8 @@ void Job::create_communicator() {
   char name[MPI_MAX_PROCESSOR_NAME] = "";
   int length = 0;
   MPI_Get_processor_name(name, &length);
-  // If all ranks are on one machine (every rank finds the same), its name need not have an address.
+  // If all ranks are on one machine (every rank obtains the same result), its name need not resolve to an
+  // address.
   int together = on_machine == size_ ? 1 : 0;
   MPI_Bcast(&together, 1, MPI_INT, 0, comm_);
   host_ = together == 1 ? "127.0.0.1" : name;
@@ -180,7 +182,7 @@ void Job::open(int64_t lease_ns) noexcept {
 
 void Job::close() noexcept {
   const std::scoped_lock lock(mutex_);
-  if (state_ == State::kRuns) progress();  // messages that say that connections have ended
+  if (state_ == State::kRuns) progress();  // takes the messages that connections have ended
   --strategies_;
 }
 
@@ -264,7 +266,7 @@ void Job::wake() noexcept {
 
 bool Job::run_posted(std::unique_lock<std::mutex>& lock) noexcept {
   if (first_posted_ == nullptr) return false;
-  // Connections that are posted meanwhile run after the next frames.
+  // Connections that are posted from here on run after the next frames.
   Posted* each = std::exchange(first_posted_, nullptr);
   end_of_posted_ = &first_posted_;
   while (each != nullptr) {
@@ -289,7 +291,7 @@ bool Job::progress() noexcept {
   return moved;
 }
 
-// Memory for a frame is obtained when its size is known. Meanwhile MPI keeps the frame.
+// Memory for a frame is allocated when its size is known. If that fails, MPI keeps the frame.
 bool Job::receive() noexcept {
   for (int i = 0; i < kMostAtOnce; ++i) {
     if (arrived_ == MPI_MESSAGE_NULL) {
@@ -305,7 +307,7 @@ bool Job::receive() noexcept {
     const std::size_t size =
         std::max(static_cast<std::size_t>(std::max(bytes, 0)), sizeof(Head)) - sizeof(Head);
     const int from = arrival_.MPI_SOURCE;
-    if (size > kMostData) {  // not sent by this module, which could not receive it
+    if (size > kMostData) {  // not sent by this module, because it could not receive it
       arrived_ = MPI_MESSAGE_NULL;
       lose(from);
       continue;
@@ -326,8 +328,8 @@ bool Job::receive() noexcept {
   return true;
 }
 
-// Handles the frames whose transfers are complete. After an error, the others stay where they are, because MPI may use
-// them.
+// Handles the frames whose transfers are complete. After an error, the others stay in their lists, because
+// MPI may still use them.
 bool Job::complete(int rank, Peer& peer) noexcept {
   bool moved = false;
   const auto is_done = [&](Frame& frame) {
@@ -339,7 +341,7 @@ bool Job::complete(int rank, Peer& peer) noexcept {
     --num_pending_;
     moved = true;
     FrameRef frame = peer.receives.pop();
-    // A transfer that did not happen, although MPI reports no error.
+    // The transfer has failed, although MPI reports no error.
     if (frame->head.kind == Kind::kNone || frame->head.bytes != frame->bytes) return lose(rank), true;
     take(rank, std::move(frame));
   }
@@ -367,7 +369,7 @@ void Job::take(int from, FrameRef frame) noexcept {
         found->second->take(std::move(frame));
         return post_locked(*found->second);
       }
-      // It has been destroyed. The other end may not know that.
+      // The connection has been destroyed, which the other end may not know.
       if (head.kind == Kind::kEnd) return;
       FrameRef end = make_frame(0);
       if (end == nullptr) return;
@@ -464,7 +466,7 @@ void Job::lose(int rank) noexcept {
   }
 }
 
-// MPI must not be used any more.
+// MPI must not be used after this.
 void Job::end() noexcept {
   for (int r = 0; r < size_; ++r) lose(r);
   state_ = State::kEnds;
@@ -487,19 +489,19 @@ void Job::exiting(int status, void* job) noexcept {
   self->next_tick_ns_ = steady_now_ns() + Leaving::tick_ns(self->lease_ns_);
   self->wake();
   self->changed_.wait(lock, [&] { return self->state_ >= State::kEnds; });
-  // A rank may have died since the decision.
+  // A rank may have died since the ranks decided to finalize MPI.
   self->changed_.wait_for(lock, std::chrono::nanoseconds(self->lease_ns_),
                           [&] { return self->state_ == State::kEnded; });
 }
 
-// Called regularly; returns whether this rank has left now.
+// Called regularly. Returns whether this rank has left now.
 bool Job::leave(std::unique_lock<std::mutex>& lock) noexcept {
   if (state_ != State::kRuns || next_tick_ns_ == 0) return false;
   const int64_t now = steady_now_ns();
   if (now >= next_tick_ns_) {
     leaving_->tick();
-    // If the host did not destroy its strategies, their peers must not wait for this process, which waits for all ranks.
-    // The data that it sent had one tick to arrive.
+    // If the host did not destroy its strategies, their peers must not wait for this process, because it
+    // waits for all ranks. The data that it has sent had one tick to arrive.
     for (const auto& [number, each] : connections_) {
       each->lost();
       post_locked(*each);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libdist-openmpi.so and libdist-mpich.so, which are built from the same sources, export one function. It returns the
-// table of the link module.
+// libdist-openmpi.so and libdist-mpich.so, which are built from the same sources, export one function. It
+// returns the table of the link module.
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -12,7 +12,7 @@
 namespace dist::mpi_link {
 namespace {
 
-// Calls what may throw, and returns the reason for a failure, or an empty string.
+// Calls a function that may throw. Returns an empty string, or the reason for a failure.
 template <class Call>
 dist_status guarded(char* error, std::size_t size, Call&& call) noexcept {
   const char* text = "";

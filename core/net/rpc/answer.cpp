@@ -19,7 +19,7 @@ void answer_with(IncomingCall& call, Value* value) noexcept {
 Status sendable(dist_status code, uint64_t failures_before, const char* what) noexcept {
   const bool words = failures_on_this_thread() != failures_before && last_error().code == code;
   if (known_status_name(code) == nullptr) {
-    // The number may mean something else in another process.
+    // The same number may mean something else in another process.
     const ErrorRecord own = last_error();
     return fail(DIST_UNKNOWN, "%s failed with a code of its own, %d%s%s", what, code, words ? ": " : "",
                 words ? own.message : "");

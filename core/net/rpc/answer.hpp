@@ -8,7 +8,7 @@
 
 namespace dist {
 
-// Answers with a value (NULL: nothing), or with the reason why it cannot be sent.
+// Answers with a value, or with the reason why it cannot be sent. NULL stands for no value.
 void answer_with(IncomingCall& call, Value* value) noexcept;
 // Answers with the calling thread's latest error.
 inline void answer_failure(IncomingCall& call, const Status& status) noexcept {

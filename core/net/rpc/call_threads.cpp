@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kEnds[] = "the server ends";
 
-// The pool that this thread belongs to, to detect a call that stops its own server.
+// The pool to which this thread belongs, used to detect a call that stops its own server.
 thread_local struct {
   const CallThreads* of;
   int number;
@@ -42,7 +42,7 @@ CallThreads::~CallThreads() { stop(kEnds); }
 int CallThreads::here() const noexcept { return serving.of == this ? serving.number : -1; }
 
 Status CallThreads::start(std::size_t num_threads, const char* name) {
-  // Reserved, so that starting a call needs no memory for this list.
+  // Reserved here, so that starting a call allocates no memory for this list.
   running_.reserve(num_threads);
   for (std::size_t i = 0; i < num_threads; ++i) {
     const Status made = threads_.emplace_back().start(serve_main, this);
@@ -92,7 +92,7 @@ void CallThreads::add(Ref<IncomingCall> call) noexcept {
     ends = stopping_;
     if (!ends && queue_.size() < max_queued_) {
       queue_.push_back(job);
-      // The call and its job reference each other until the job is done or given up.
+      // The call and its job reference each other until the job has been done or given up.
       call->work = Ref<Counted>::adopt(job.take());
       come_.notify_one();
       return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that run calls from other processes, several at a time, in order of arrival.
 //
-// Invariant: each call has a cancel object, which is signalled when nobody waits for the answer any more, or
-// when the threads are stopped.
+// Invariant: each call has a cancel object, which is signalled when its client no longer waits for the
+// answer, or when the threads are stopped.
 #pragma once
 
 #include <atomic>
@@ -36,15 +36,15 @@ class CallThreads {
   CallThreads(Memory& memory, Worker& worker, std::size_t max_queued);
   ~CallThreads();
 
-  // The threads are named "dist-rpc-0" and so on if `name` is "rpc". RESOURCE_EXHAUSTED if no thread can be
-  // created.
+  // If `name` is "rpc", the threads are named "dist-rpc-0" and so on. Fails with RESOURCE_EXHAUSTED if no
+  // thread can be created.
   Status start(std::size_t num_threads, const char* name);
   // Fails waiting and later calls with UNAVAILABLE, signals the cancel objects of running ones, and waits for
-  // them. Must not be called on one of the threads. Calling it again has no effect.
+  // them. Must not be called on one of these threads. Further calls have no effect.
   void stop(const char* why) noexcept;
-  // Whether the calling thread is one of them.
+  // Whether the calling thread is one of these threads.
   bool inside() const noexcept { return here() >= 0; }
-  // The index of the calling thread among them; -1 if it is not one.
+  // The index of the calling thread among these threads; -1 if it is another thread.
   int here() const noexcept;
 
   // For CallHandler; does not block.

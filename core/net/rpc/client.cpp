@@ -55,7 +55,7 @@ Status RpcClient::begin(std::string_view method, Value* arguments, const RpcCall
   }
   bytes_sent_.fetch_add(request->bytes(), std::memory_order_relaxed);
   channel_->begin(*made, std::move(request), std::max<int64_t>(timeout_ns, 0));
-  // A signal that came before the call had begun could not take it back.
+  // If the signal arrived before the call had begun, it could not take the call back.
   if (made->over()) channel_->take_back(*made);
   *out = Ref<RemoteValue>::adopt(made.take());
   return kOk;

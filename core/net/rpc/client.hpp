@@ -20,8 +20,8 @@ namespace dist {
 // Is notified when a call has been answered. It must outlive the call.
 class RpcObserver {
  public:
-  // Called at most once, and not after the last reference to the call was released. It may be called on any
-  // thread and under a lock of the client, so it must not call the client.
+  // Called at most once, and not after the last reference to the call has been released. It may be called on
+  // any thread and under a lock of the client, so it must not call the client.
   virtual void answered() noexcept = 0;
 
  protected:
@@ -29,7 +29,7 @@ class RpcObserver {
 };
 
 struct RpcCallOptions {
-  int64_t timeout_ns = 0;  // 0: the client's; < 0: no limit
+  int64_t timeout_ns = 0;  // 0: that of the client; < 0: no limit
   Cancel* cancel = nullptr;
   RpcObserver* observer = nullptr;  // may be NULL
 };
@@ -38,8 +38,8 @@ class RpcClient final : public Counted {
  public:
   static constexpr int64_t kDefaultTimeoutNs = int64_t{600} * 1'000'000'000;
 
-  // The server need not be running yet. `timeout_ns`: for calls without their own; 0: kDefaultTimeoutNs; < 0:
-  // no limit. `calls`: the network, which clients can share.
+  // The server need not be running yet. `timeout_ns` applies to calls without a timeout of their own; 0:
+  // kDefaultTimeoutNs; < 0: no limit. `calls`: the network, which clients can share.
   static Status create(Memory& memory, const Ref<GrpcCalls>& calls, const char* address, int64_t timeout_ns,
                        Ref<RpcClient>* out);
   RpcClient(Memory& memory, const char* address, int64_t timeout_ns);
@@ -48,10 +48,10 @@ class RpcClient final : public Counted {
   // Starts a call without waiting. `arguments` may be NULL.
   Status begin(std::string_view method, Value* arguments, const RpcCallOptions& options,
                Ref<RemoteValue>* out);
-  // Why the server could not be reached so far; "" if it could, or if that was not tried.
+  // Why the server could not be reached so far; "" if it was reached, or if no attempt was made.
   void why_not(char* text, std::size_t size) const noexcept { channel_->why_not(text, size); }
   int64_t lease_ns() const noexcept { return calls_->lease_ns(); }
-  // Bytes of all requests, and of all answers received.
+  // Total bytes of the requests sent, and of the answers received.
   uint64_t bytes_sent() const noexcept { return bytes_sent_.load(std::memory_order_relaxed); }
   uint64_t bytes_received() const noexcept { return bytes_received_.load(std::memory_order_relaxed); }
   // Fails all unanswered calls with CANCELLED.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The network for calls of this process, configured from the job's environment: the secret, the certificates,
-// and the lease, after which a silent process counts as lost (core/cluster/job_settings.hpp).
+// and the lease after which a process that sends nothing is considered lost (core/cluster/job_settings.hpp).
 #pragma once
 
 #include "core/base/memory.hpp"
@@ -13,8 +13,8 @@ struct JobCallOptions {
   const char* address = nullptr;              // address to listen on; NULL: do not listen
   const char* name = "the server's address";  // what specified the address, for messages
   const char* value = nullptr;                // the value that was specified; NULL: the address itself
-  bool of_cluster = false;  // it is a task's address: listen on DIST_BIND_ADDRESS or default_bind_address()
-  CallHandler* handler = nullptr;  // if it listens
+  bool of_cluster = false;  // this is a task's address: listen on DIST_BIND_ADDRESS or default_bind_address()
+  CallHandler* handler = nullptr;  // required if it listens
   CallLimits limits;
 };
 

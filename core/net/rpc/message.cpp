@@ -22,7 +22,7 @@ constexpr std::size_t aligned(std::size_t bytes) noexcept {
   return (bytes + CallMessage::kAlign - 1) / CallMessage::kAlign * CallMessage::kAlign;
 }
 
-// Kinds of values are one byte: what they exceed this by.
+// A value's kind is sent as one byte, its difference from this number.
 constexpr int32_t kNoKind = DIST_VALUE_TENSOR - 1;
 
 // ---- Writing ----
@@ -50,7 +50,7 @@ class MessageParts final : public CallParts {
                               head_.size(), kMostHeadBytes);
     }
     WireWriter(head_.data() + 4).put(static_cast<uint32_t>(head_.size()));
-    // If nothing follows the head, it needs no padding.
+    // Padding is only needed if tensors follow the head.
     if (parts_.size() > 1) head_.resize(aligned(head_.size()));
     parts_[0] = head_;
     for (const auto& each : parts_) bytes_ += each.size();
@@ -126,7 +126,7 @@ class MessageParts final : public CallParts {
 
   std::pmr::vector<std::byte> head_;
   std::pmr::vector<std::span<const std::byte>> parts_;
-  std::pmr::vector<uint8_t> stay_;  // of each part: stays()
+  std::pmr::vector<uint8_t> stay_;  // stays() of each part
   std::pmr::vector<ValueRef> kept_;
   std::size_t values_ = 0;
   std::size_t bytes_ = 0;
@@ -161,7 +161,7 @@ class Reading {
     const std::byte* const at = in_.take_bytes(bytes);
     if (at == nullptr) return false;
     *out = {reinterpret_cast<const char*>(at), bytes};
-    // C strings end at their first NUL.
+    // A C string ends at its first NUL, so a text must not contain one.
     return out->find('\0') == std::string_view::npos;
   }
   bool take_text(std::pmr::string* out) {

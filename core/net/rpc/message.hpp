@@ -27,19 +27,19 @@ inline constexpr std::size_t kMostHeadBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMostMessageValues = 65'536;  // including nested ones
 inline constexpr std::size_t kMostMethodBytes = 255;
 
-// Checks that a message can carry the name: one line of UTF-8 with 1 to kMostMethodBytes bytes. `what` is for
-// example "the name of a method".
+// Checks that a message can contain the name: one line of UTF-8 with 1 to kMostMethodBytes bytes. `what` is
+// for example "the name of a method".
 Status check_method_name(const char* name, const char* what) noexcept;
 
-// `value` may be NULL. For a variable the current value is sent, for a sharded tensor the whole. The value
-// must not change while the message exists. INVALID_ARGUMENT for values that cannot be sent: values of
-// several replicas, host pointers.
+// Encodes a call or an answer. `value` may be NULL and must not change while the message exists. Of a
+// variable, the current value is sent; of a sharded tensor, the whole tensor. Fails with INVALID_ARGUMENT for
+// values that cannot be sent: values of several replicas, and host pointers.
 Status write_message(Memory& memory, std::string_view method, Value* value, Ref<CallParts>* out);
 
 // Reads only the method's name.
 Status read_method(const Ref<CallMessage>& message, std::string_view* method) noexcept;
-// The tensors borrow the message's memory, and `*method` points into it. INVALID_ARGUMENT if the message is
-// invalid.
+// The tensors borrow the message's memory, and `*method` points into it. Fails with INVALID_ARGUMENT if the
+// message is invalid.
 Status read_message(Memory& memory, const Ref<CallMessage>& message, std::string_view* method, ValueRef* out);
 
 }  // namespace dist

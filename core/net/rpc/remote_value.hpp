@@ -19,10 +19,10 @@ class RemoteValue : public Counted {
  public:
   // Whether it has a value or an error.
   bool ready() noexcept;
-  // Waits at most `timeout_ns` (< 0: until its own deadline) and returns the result. DEADLINE_EXCEEDED if it
-  // has not arrived, or if its own deadline has expired.
+  // Waits for at most `timeout_ns` (< 0: until its own deadline) and returns the result. Fails with
+  // DEADLINE_EXCEEDED if the result has not arrived, or if its own deadline has expired.
   Status get(int64_t timeout_ns, ValueRef* out);
-  // Settles it with CANCELLED unless it is settled already.
+  // Settles it with CANCELLED, unless it has been settled.
   virtual void cancel(const char* reason) noexcept = 0;
 
  protected:
@@ -32,17 +32,16 @@ class RemoteValue : public Counted {
   ~RemoteValue() override = default;
 
   bool over() const noexcept { return over_.load(std::memory_order_acquire) != 0; }
-  // Settles it. Returns false without effect if it is settled already. `value` may be absent if read()
-  // provides it.
+  // Settles it. If it has been settled already, returns false and has no effect. `value` may be empty if
+  // read() provides the value.
   bool settle(dist_status status, const char* text, ValueRef value = {}) noexcept;
 
   // Describes it for messages, for example "add at 127.0.0.1:29600".
   virtual void describe(char* text, std::size_t size) const noexcept = 0;
   virtual const char* kind() const noexcept { return "call"; }
-  // Provides the value if it was settled successfully without one. Called once, for the first caller of
-  // get().
+  // Provides the value if it was settled successfully without one. Called once, when get() is first called.
   virtual Status read(ValueRef* out);
-  // Its own deadline has expired: settles it.
+  // Its own deadline has expired, so this settles it.
   virtual void expire() noexcept {}
 
  private:

@@ -73,7 +73,7 @@ Status RpcServer::start() {
     return failed_precondition(
         "this is a forked child of the server's process. Create another one in the child.");
   if (started_) return failed_precondition("the server has already been started");
-  // Clients use a name, which need not be one of this machine.
+  // The server listens by address; the name by which clients call it need not be one of this machine.
   HostAndPort parsed;
   const bool is_number = parse_address(address_.c_str(), 0, &parsed) && parsed.is_number();
   const std::pmr::string bind_address =

@@ -19,14 +19,14 @@
 
 namespace dist {
 
-// Information about a call for its method.
+// What a method learns about its call.
 struct RpcContext {
   const char* method;
-  Cancel* cancel;      // signalled when nobody waits for the result any more
+  Cancel* cancel;      // signalled when the client no longer waits for the result
   int64_t timeout_ns;  // how long the client waits in total; 0: unknown
 };
 
-// A method. It passes the ownership of *out_value to the caller; NULL: no result.
+// A method. The caller owns *out_value and must release it; NULL: no result.
 struct RpcMethod {
   dist_status (*function)(const RpcContext& context, Value* arguments, Value** out_value,
                           void* host) = nullptr;
@@ -56,10 +56,10 @@ class RpcServer final : public Counted, private CallHandler, private CallThreads
   Status add(const char* name, const RpcMethod& method);
   // Starts listening.
   Status start();
-  // "host:port", with the port that the system chose; valid as long as the server.
+  // "host:port", with the port that the system chose. Valid as long as the server exists.
   const char* address() const noexcept { return address_.c_str(); }
-  // Refuses new calls, cancels existing ones, and waits for running methods. Calling it again has no effect.
-  // FAILED_PRECONDITION inside a method.
+  // Rejects new calls, cancels existing ones, and waits for running methods. Further calls have no effect.
+  // Fails with FAILED_PRECONDITION inside a method.
   Status stop(const char* call) noexcept;
 
  private:

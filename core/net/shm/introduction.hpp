@@ -7,8 +7,8 @@
 //                                    Handshake       the lower worker: its memory
 //     over the transport below       Outcome         both ways: whether all of this has worked
 //
-// The transport below has proven that its peers know the job's secret, and a token is sent only to one worker, so a
-// process that has both tokens is that worker. Nothing is mapped before.
+// The transport below has proven that its peers know the job's secret, and each token is sent to only one
+// worker. So a process that presents both tokens is that worker. No memory is mapped before this.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ struct Introduction {
   uint64_t credit = 0;
   char name[kNameBytes] = "";
   Token token{};
-  char reason[kReasonBytes] = "";  // if it is not willing
+  char reason[kReasonBytes] = "";  // set if it is not willing
 
   void write(std::byte* to) const noexcept;
   // Returns false if the message is not valid.
@@ -42,10 +42,10 @@ struct Introduction {
 struct Handshake {
   static constexpr std::size_t kBytes = 3 * 4 + 3 * 8 + 2 * 32;
 
-  int32_t worker = -1;   // the one that sends this
-  uint64_t bytes = 0;    // of its memory, whose descriptor comes with this; 0: none
+  int32_t worker = -1;   // the sender
+  uint64_t bytes = 0;    // size of its memory, whose descriptor is sent with this message; 0: none
   uint64_t salt = 0;     // of its memory
-  uint64_t address = 0;  // where its token is in its private memory
+  uint64_t address = 0;  // where the sender's token is in its private memory
   Token own{};
   Token other{};
 

@@ -24,7 +24,7 @@ Link::~Link() {
   for (Entry* const each : offers_) {
     if (each != nullptr) remove(each);
   }
-  // In a forked child the memory is not mapped, and something else may be in its place.
+  // In a forked child the memory is not mapped, and other memory may be at its address.
   if (!memory_.forked()) return;
   new (&connection_.own) SharedMemory;
   new (&connection_.theirs) SharedMemory;
@@ -40,19 +40,19 @@ void Link::open(Connection connection) noexcept {
 
 void Link::end(Transfer& transfer, End end) noexcept {
   if (std::exchange(transfer.owner, -1) == 1) waiting_.fetch_sub(1, std::memory_order_relaxed);
-  // relaxed: an owner that goes to sleep is counted first and then takes the lock (sleep()). So either this thread sees
-  // it, or the owner sees this end.
+  // relaxed: an owner that is about to sleep is counted first and then takes the lock (sleep()). So either
+  // this thread sees the count, or the owner sees that the transfer has ended.
   if (!transfer.polled || sleepers_.load(std::memory_order_relaxed) != 0) ended_ = true;
   transfer.finish(end);
 }
 
 bool Link::take_ended() noexcept { return std::exchange(ended_, false); }
 
-// Its owner may sleep until it ends.
+// The owner of the transfer may sleep until it ends.
 void Link::began_to_wait(Transfer& transfer) noexcept {
   if (transfer.owner == 1 || (!transfer.sends && transfer.unhurried)) return;
   transfer.owner = 1;
-  // seq_cst: in one order with the number of polling threads, see must_attend().
+  // seq_cst: in one total order with the number of polling threads, see must_attend().
   waiting_.fetch_add(1, std::memory_order_seq_cst);
 }
 
@@ -101,7 +101,7 @@ bool Link::receive(const Transfer::Message& message, Transfer& transfer) noexcep
     end_at_once(transfer, End::kCancelled);
     return take_ended();
   }
-  // Messages that have arrived find the receive, so they need not be stored.
+  // First, so that messages that are being drained find the receive and need not be stored.
   match(transfer, true);
   if (!gone_) drain();
   finish_pulls(lock);
@@ -189,7 +189,7 @@ bool Link::close() noexcept {
 
 // ---- Progress ----
 
-// Everything that can be done without reading the peer's memory.
+// Does all work except reading the peer's memory.
 void Link::work() noexcept {
   drain();
   if (slots_in_use_ != 0 || queued_.first != nullptr || drops_ != 0) look_at_slots();
@@ -202,7 +202,7 @@ void Link::finish_pulls(std::unique_lock<std::mutex>& lock) noexcept {
       if (offers_[slot] == nullptr || offers_[slot]->how != Entry::How::kPulls) continue;
       pull(slot);
       if (pulls_ == 0) return;
-      // Others may cancel in between.
+      // Lets other threads take the lock, for example to cancel.
       lock.unlock();
       lock.lock();
       if (!open_for_use()) return;
@@ -218,8 +218,8 @@ bool Link::advance() noexcept {
   return settle(lock);
 }
 
-// Wakes the peer if it must learn of something, and says whether it must wake this process. The last step of every
-// operation.
+// The last step of every operation. Wakes the peer if something has been published for it, and tells it
+// whether it must wake this process.
 bool Link::settle(std::unique_lock<std::mutex>& lock) noexcept {
   for (;;) {
     if (gone_ && !closed_) {
@@ -229,13 +229,14 @@ bool Link::settle(std::unique_lock<std::mutex>& lock) noexcept {
     if (std::exchange(published_, false)) ring();
     if (!open_for_use()) break;
     std::atomic<uint32_t>& bell = own_.control().bell;
-    // seq_cst: in one order with the changes of these counters, which are followed by attend().
+    // seq_cst: in one total order with the changes of these counters, after which attend() is called.
     const bool wanted = pollers_.load(std::memory_order_seq_cst) == 0 &&
                         (waiting_ > 0 || sleepers_.load(std::memory_order_seq_cst) > 0);
     if ((bell.load(std::memory_order_relaxed) != 0) == wanted) break;
     bell.store(wanted ? 1 : 0, std::memory_order_relaxed);
     if (!wanted) break;
-    // In one order with the fence in ring(): either the peer sees the bell, or this thread sees what it published.
+    // seq_cst: with the fence in ring(), either the peer sees the bell, or this thread sees what the peer has
+    // published.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     work();
     finish_pulls(lock);
@@ -261,7 +262,7 @@ void Link::ring() noexcept {
   std::atomic<uint32_t>& bell = theirs_.control().bell;
   if (bell.load(std::memory_order_relaxed) == 0 || bell.exchange(0, std::memory_order_relaxed) == 0) return;
   const std::byte one{1};
-  // If there is no room for another message, the peer has not looked at the earlier ones yet.
+  // If the socket is full, the peer still has earlier messages to read, which wake it as well.
   (void)send_message(connection_.socket, {&one, 1}, -1);
 }
 
@@ -270,7 +271,7 @@ void Link::ring() noexcept {
 bool Link::has_room(std::size_t bytes) noexcept {
   if (written_ + bytes - read_by_peer_ <= layout_.ring) return true;
   for (const bool again : {false, true}) {
-    // acquire: the peer has finished reading what is overwritten next.
+    // acquire: the peer has finished reading the bytes that are overwritten next.
     const uint64_t read = theirs_.control().read.load(std::memory_order_acquire);
     if (read < read_by_peer_ || read > written_) return violated("it has read more than there is"), false;
     read_by_peer_ = read;
@@ -294,7 +295,7 @@ bool Link::has_credit(std::size_t bytes) noexcept {
   return sent_ahead_ + more - returned_ <= credit_;
 }
 
-// There must be room.
+// Writes a frame. The ring must have room for it.
 void Link::put(const Frame& frame, const std::byte* data, std::size_t bytes) noexcept {
   const std::size_t ring = layout_.ring;
   const auto at = static_cast<std::size_t>(written_ % ring);
@@ -313,8 +314,8 @@ void Link::put(const Frame& frame, const std::byte* data, std::size_t bytes) noe
   fetch_ahead(kLine + padded(bytes));
 }
 
-// The next frame probably has the same size. Its lines have last been read by the peer, so they are still in the cache of
-// its CPU.
+// The next frame will probably have the same size. The peer was the last to read its cache lines, so they are
+// still in the cache of the peer's CPU.
 void Link::fetch_ahead(std::size_t bytes) const noexcept {
   constexpr std::size_t kMost = 2048;
   for (std::size_t i = 0; i < std::min(bytes, kMost); i += kLine)
@@ -336,7 +337,7 @@ void Link::take_out(Transfer& transfer) noexcept {
   transfer.before = nullptr;
 }
 
-// Returns -1 if all are in use.
+// Returns -1 if all slots are in use.
 int Link::free_slot() noexcept {
   for (std::size_t slot = 0; slot < kSlots; ++slot) {
     if (mine_[slot] == Mine::kAwaitsRelease &&
@@ -358,7 +359,7 @@ bool Link::offer(Transfer& transfer) noexcept {
   transfer.id = at + 1;
   transfer.moved = 0;
   transfer.before = nullptr;
-  // relaxed: the frame publishes it.
+  // relaxed: the frame that follows publishes it.
   theirs_.slot(at).state.store(SlotState::kOffered, std::memory_order_relaxed);
   const Transfer::Message& message = transfer.message();
   put({.kind = FrameKind::kOffer,
@@ -370,7 +371,8 @@ bool Link::offer(Transfer& transfer) noexcept {
   return true;
 }
 
-// The transfer of the slot ends or is offered again; the peer must be told.
+// The offer in this slot becomes void, because its transfer ends or is offered again, and the peer must be
+// told.
 void Link::must_drop(std::size_t slot) noexcept {
   mine_[slot] = Mine::kMustDrop;
   --slots_in_use_;
@@ -390,12 +392,12 @@ void Link::put_drops() noexcept {
   }
 }
 
-// Withdraws an offer. Returns false if the peer has ended it before.
+// Withdraws an offer. Returns false if the peer has already ended the transfer.
 bool Link::withdraw(std::size_t slot) noexcept {
   std::atomic<SlotState>& state = theirs_.slot(slot).state;
   SlotState seen = state.load(std::memory_order_acquire);
   while (seen == SlotState::kOffered || seen == SlotState::kGranted || seen == SlotState::kPulling) {
-    // acq_rel: the peer, whose change fails, discards what it has read.
+    // acq_rel: the peer's own change then fails, and it discards what it has read.
     if (!state.compare_exchange_weak(seen, SlotState::kCancelled, std::memory_order_acq_rel)) continue;
     seen = SlotState::kRevoked;
   }
@@ -436,7 +438,7 @@ void Link::look_at_slots() noexcept {
     Transfer& first = *queued_.first;
     take_out(first);
     if (offer(first)) continue;
-    // It was the first one, and is again.
+    // Put the transfer back to the front of the queue.
     first.next = queued_.first;
     first.before = &queued_.first;
     if (first.next != nullptr) first.next->before = &first.next;
@@ -452,7 +454,7 @@ void Link::put_chunks(std::size_t slot) noexcept {
   const Transfer::Message& message = transfer.message();
   while (transfer.moved != message.bytes) {
     const std::size_t bytes = std::min(message.bytes - transfer.moved, Layout::kMostChunk);
-    // As if the rest of the ring were in use, which is reserved for messages that are sent ahead.
+    // Chunks use only a part of the ring. The rest is reserved for messages that are sent ahead.
     if (!has_room(kLine + padded(bytes) + layout_.ring - Layout::kChunkRoom)) return;
     put({.kind = FrameKind::kChunk,
          .slot = static_cast<uint32_t>(slot),
@@ -539,7 +541,7 @@ void Link::wait(Transfer& transfer) noexcept {
   began_to_wait(transfer);
 }
 
-// Removes and returns the receive that waits for such a message; NULL: none.
+// Removes and returns the receive that waits for such a message. NULL if none does.
 Transfer* Link::take_receive(const MessageKey& key) noexcept {
   Transfer* each = buckets_[bucket_of(key)].receives;
   while (each != nullptr && each->message().key != key) each = each->next;
@@ -547,7 +549,7 @@ Transfer* Link::take_receive(const MessageKey& key) noexcept {
   return each;
 }
 
-// Gives the receive its message, or lets it wait.
+// Gives the receive a message that has arrived for it, or lets it wait.
 void Link::match(Transfer& transfer, bool begins) noexcept {
   const auto ends = [&](End how) { begins ? end_at_once(transfer, how) : end(transfer, how); };
   const Transfer::Message& message = transfer.message();
@@ -571,13 +573,13 @@ void Link::match(Transfer& transfer, bool begins) noexcept {
 
 // Changes the state of a slot. Returns false if the sender has cancelled the message.
 bool Link::answer(std::size_t slot, SlotState from, SlotState to) noexcept {
-  // acq_rel: the sender may overwrite its data, and the slot, once it sees an end.
+  // acq_rel: once the sender sees that the transfer has ended, it may overwrite the data and the slot.
   const bool changed = own_.slot(slot).state.compare_exchange_strong(from, to, std::memory_order_acq_rel);
   if (changed) published_ = true;
   return changed;
 }
 
-// Returns false if the offer is void.
+// Grants the offer to the receive. Returns false if the sender has withdrawn the offer.
 bool Link::grant(Entry& entry, Transfer& transfer) noexcept {
   const auto slot = static_cast<std::size_t>(entry.slot);
   const bool fits = entry.bytes == transfer.message().bytes;
@@ -609,7 +611,7 @@ bool Link::grant(Entry& entry, Transfer& transfer) noexcept {
   return true;
 }
 
-// The sender has cancelled the message that the receive was about to get.
+// The sender has cancelled the message that was granted to a receive, which now waits for another one.
 void Link::wait_again(Entry& entry) noexcept {
   entry.how = Entry::How::kVoid;
   Transfer* const receive = std::exchange(entry.receive, nullptr);
@@ -625,7 +627,7 @@ void Link::pull(std::size_t slot) noexcept {
     return cannot_pull(slot);
   entry.moved += bytes;
   if (entry.moved != entry.bytes) return;
-  // Another process may have got the id of one that has ended, and these data may be its.
+  // If the peer has ended, another process may have its id, and the data may be from that process.
   if (has_ended(connection_.ends)) return cannot_pull(slot);
   --pulls_;
   busy_.fetch_sub(1, std::memory_order_relaxed);
@@ -634,12 +636,13 @@ void Link::pull(std::size_t slot) noexcept {
   end(receive, End::kDone);
 }
 
-// From now on, the sender copies the data. It may also be dead; then the transfer ends when that is known.
+// From now on, the sender copies the data. If the sender has died, the transfer ends when that is noticed.
 void Link::cannot_pull(std::size_t slot) noexcept {
   Entry& entry = *offers_[slot];
   --pulls_;
   busy_.fetch_sub(1, std::memory_order_relaxed);
-  // A sender that has cancelled the message may have freed its memory, so this says nothing about others.
+  // A sender that has cancelled the message may have freed its memory, so the failure says nothing about
+  // other messages.
   if (!answer(slot, SlotState::kPulling, SlotState::kGranted)) return wait_again(entry);
   reads_.store(false, std::memory_order_relaxed);
   entry.moved = 0;
@@ -682,7 +685,7 @@ void Link::tell_read() noexcept {
   if (!wants && read_ - told_read_ < layout_.read_step()) return;
   told_read_ = read_;
   if (wants) wanted.store(0, std::memory_order_relaxed);
-  // release: the data have been copied.
+  // release: all data have been copied out of the ring.
   own_.control().read.store(read_, std::memory_order_release);
   published_ = published_ || wants;
 }
@@ -699,9 +702,9 @@ void Link::drain() noexcept {
   for (;;) {
     const auto at = static_cast<std::size_t>(read_ % layout_.ring);
     const Header& header = own_.header(at);
-    // acquire: pairs with the sender's release.
+    // acquire: pairs with the sender's release of the mark.
     if (header.mark.load(std::memory_order_acquire) != own_.mark_of(read_)) return;
-    // The peer may change the header while it is used, so only a copy is.
+    // The peer may change the header at any time, so only a copy of it is used.
     const Frame frame = header.frame;
     take(frame, read_ + kLine);
     if (gone_) return;
@@ -774,7 +777,7 @@ void Link::take_chunk(const Frame& frame, uint64_t at) noexcept {
   entry->moved += bytes;
   if (entry->moved != entry->bytes) return;
   Transfer* const receive = entry->receive;
-  // release: nothing refers to the slot any more.
+  // release: this process no longer uses the slot.
   own_.slot(frame.slot).state.store(SlotState::kReleased, std::memory_order_release);
   published_ = true;
   remove(entry);

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Link: the messages between this process and one other process of the same machine.
 //
-// The sender copies a message that fits into the credit to the ring in the receiver's region; the send has then ended. It
-// offers a larger message by writing its address and size to the ring. When a receive asks for the message, the receiver
-// reads the data from the sender's memory if the system allows it. Otherwise the sender copies them through the ring in
-// chunks.
+// The sender copies a message that fits into the credit to the ring in the receiver's region, and the send
+// has then completed. It offers a larger message by writing its address and size to the ring. When a receive
+// asks for the message, the receiver reads the data from the sender's memory if the system allows it.
+// Otherwise the sender copies them through the ring in chunks.
 //
-// The threads that call the link move the data; it has no thread. A thread that publishes something rings the peer's bell
-// if the peer has asked for that: if none of its threads polls, and transfers wait or a thread sleeps.
+// A link has no thread; the threads that call it move the data. A thread that publishes something rings the
+// peer's bell if the peer has asked for that. The peer asks for it if none of its threads polls, and
+// transfers wait or a thread sleeps.
 //
-// Invariant: the peer may write anything into the shared memory at any time. This process then at most ends the link,
-// or receives other bytes than the peer meant to send. The memory that a peer can make it keep is bounded by the credit
-// and by the number of slots.
+// Invariant: the peer may write anything into the shared memory at any time. The only consequences are that
+// this process ends the link, or receives other bytes than the peer meant to send. The memory that a peer can
+// make it keep is bounded by the credit and by the number of slots.
 #pragma once
 
 #include <atomic>
@@ -29,12 +30,12 @@ namespace dist::shm {
 
 class Link {
  public:
-  // How the connection was made.
+  // What connects this process to the peer.
   struct Connection {
     SharedMemory own;     // this end receives from it
-    SharedMemory theirs;  // and sends into it
-    Descriptor socket;    // connected to the peer, which it wakes
-    int64_t process = 0;  // the peer's id here; 0: unknown
+    SharedMemory theirs;  // this end sends into it
+    Descriptor socket;    // connected to the peer; a byte on it wakes the peer
+    int64_t process = 0;  // the peer's process id as seen here; 0: unknown
     Descriptor ends;      // readable when the peer has ended; not open if the system has no such descriptor
     uint64_t own_salt = 0;
     uint64_t their_salt = 0;
@@ -47,10 +48,11 @@ class Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // Before any other call.
+  // Must be called before any other function.
   void open(Connection connection) noexcept;
 
-  // As in Transport. They return true if a transfer has ended, so that the listener must be notified.
+  // The functions of Transport. They return true if a transfer has ended, so that the listener must be
+  // notified.
   bool send(const Transfer::Message& message, Transfer& transfer) noexcept;
   bool receive(const Transfer::Message& message, Transfer& transfer) noexcept;
   bool cancel(Transfer& transfer) noexcept;
@@ -60,33 +62,36 @@ class Link {
     const bool news =
         own_.header(next_at_.load(std::memory_order_relaxed)).mark.load(std::memory_order_acquire) ==
         next_mark_.load(std::memory_order_relaxed);
-    // relaxed: a thread that acts on it takes the lock.
+    // relaxed: a thread that acts on this takes the lock.
     if (!news && busy_.load(std::memory_order_relaxed) == 0 &&
         own_.control().wants_room.load(std::memory_order_relaxed) == 0) [[likely]]
       return false;
     return advance();
   }
-  // Nothing more will come from the peer: messages that it sent before can still be received.
+  // Nothing more will arrive from the peer. Messages that it has sent can still be received.
   bool lose() noexcept;
   // This worker leaves.
   bool close() noexcept;
 
-  // After the number of polling or sleeping threads has changed: asks the peer to ring the bell, or not to.
+  // Must be called after the number of polling or sleeping threads has changed. Asks the peer to ring the
+  // bell, or not to.
   bool attend() noexcept;
-  // Whether attend() may have something to do after a thread has begun or ended to poll.
+  // Whether attend() may have something to do after a thread has begun or stopped polling.
   bool must_attend() const noexcept {
-    // seq_cst: either this thread sees the transfer that waits, or the one that began it sees that no thread polls.
+    // seq_cst: either this thread sees the waiting transfer, or the thread that began it sees that no thread
+    // polls.
     return waiting_.load(std::memory_order_seq_cst) != 0 ||
            own_.control().bell.load(std::memory_order_relaxed) != 0;
   }
-  // A thread polls on `cpu`, -1 if unknown. Returns whether a thread of the peer polled on it last.
+  // A thread polls on `cpu` (-1: unknown). Returns whether the last thread of the peer that polled did so on
+  // the same CPU.
   bool shares_cpu(int cpu) noexcept {
     const auto here = static_cast<uint32_t>(cpu + 1);
     std::atomic<uint32_t>& own = own_.control().cpu;
     if (own.load(std::memory_order_relaxed) != here) own.store(here, std::memory_order_relaxed);
     return here != 0 && theirs_.control().cpu.load(std::memory_order_relaxed) == here;
   }
-  // A thread has been woken by the socket. Returns false if the peer has closed it.
+  // Call this when the socket has woken a thread. Returns false if the peer has closed the socket.
   bool take_bell() noexcept;
 
   const Descriptor& socket() const noexcept { return connection_.socket; }
@@ -94,15 +99,15 @@ class Link {
   const Descriptor& ends() const noexcept { return connection_.ends; }
   bool reads() const noexcept { return reads_.load(std::memory_order_relaxed); }
   std::size_t shared_bytes() const noexcept { return connection_.own.bytes() + connection_.theirs.bytes(); }
-  // The rule that the peer has broken; NULL: none. Any thread.
+  // The rule that the peer has broken; NULL: none. Can be called on any thread.
   const char* violation() const noexcept { return violation_.load(std::memory_order_acquire); }
 
  private:
   static constexpr std::size_t kBuckets = 64;
-  // How much is read from the peer's memory at a time, so that other threads can cancel in between.
+  // Number of bytes read from the peer's memory at a time. Between two reads, other threads can cancel.
   static constexpr std::size_t kSlice = std::size_t{1} << 20;
 
-  // A message that has no receive yet, or an offer. The data of a message follow the object in memory.
+  // A message that has no receive yet, or an offer. A message's data follow the object in memory.
   struct Entry {
     MessageKey key;
     std::size_t bytes = 0;
@@ -129,7 +134,7 @@ class Link {
   bool forgotten(const MessageKey& key) const noexcept { return key.before(first_generation_, first_run_); }
   static void begin(const Transfer::Message& message, bool sends, Transfer& transfer) noexcept;
   void end(Transfer& transfer, Transfer::End end) noexcept;
-  // Ends a transfer before the call that began it returns.
+  // Ends a transfer during the call that began it, so that no other thread can be waiting for it.
   static void end_at_once(Transfer& transfer, Transfer::End end) noexcept { transfer.finish(end); }
   bool take_ended() noexcept;
   bool advance() noexcept;
@@ -143,7 +148,7 @@ class Link {
   // ---- Sending ----
   bool has_room(std::size_t bytes) noexcept;
   bool has_credit(std::size_t bytes) noexcept;
-  // `bytes` of the data are written.
+  // Writes `bytes` bytes of the data.
   void put(const Frame& frame, const std::byte* data, std::size_t bytes) noexcept;
   void fetch_ahead(std::size_t bytes) const noexcept;
   bool offer(Transfer& transfer) noexcept;
@@ -193,10 +198,11 @@ class Link {
   Region own_;
   Region theirs_;
 
-  // The next frame to read: where its header is, and the mark that it will have. Written under the lock.
+  // The next frame to read: the position of its header, and the mark that the header will have. Written under
+  // the lock.
   alignas(kLine) std::atomic<std::size_t> next_at_{0};
   std::atomic<uint64_t> next_mark_{0};
-  // Number of things that progress() must look at besides the ring.
+  // Number of transfers and slots that progress() must check besides the ring.
   std::atomic<int> busy_{0};
 
   alignas(kLine) std::mutex mutex_;
@@ -206,12 +212,12 @@ class Link {
   std::atomic<const char*> violation_{nullptr};
   std::atomic<int> waiting_{0};  // transfers whose owners may sleep: hurried receives that wait, and sends
 
-  // Sending. Positions count bytes since the beginning.
+  // ---- Sending; positions count bytes since the beginning ----
   uint64_t written_ = 0;
   uint64_t read_by_peer_ = 0;
   uint64_t sent_ahead_ = 0;
   uint64_t returned_ = 0;
-  List queued_;  // there was no slot or no room for their offers
+  List queued_;  // sends that have no slot or no room for their offers yet
   Transfer* offered_[kSlots] = {};
   enum class Mine : uint8_t { kFree, kInUse, kAwaitsRelease, kMustDrop };
   Mine mine_[kSlots] = {};
@@ -219,10 +225,11 @@ class Link {
   int drops_ = 0;           // slots in state kMustDrop
   bool published_ = false;  // the peer may have to be woken
 
-  // Receiving.
+  // ---- Receiving ----
   uint64_t read_ = 0;
   uint64_t told_read_ = 0;
-  // Credit, counted since the beginning: what the peer has used, and what it has been given back. `owed_` will follow.
+  // Credit, counted since the beginning: what the peer has used, and what it has been given back. `owed_`
+  // will follow.
   uint64_t came_ahead_ = 0;
   uint64_t gave_back_ = 0;
   uint64_t owed_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that two processes share for messages in one direction. The receiver creates and owns it; the sender maps
-// it. A link has two of them (link.hpp).
+// The memory that two processes share for messages in one direction. The receiver creates and owns it; the
+// sender maps it. A link has two such regions (link.hpp).
 //
 //     Control    how far the receiver has read, and whether it wants to be woken
 //     Slot x 64  messages that the sender has offered but not sent
@@ -21,29 +21,31 @@ namespace dist::shm {
 inline constexpr std::size_t kLine = 64;
 
 struct Control {
-  // Written by the receiver. The number of bytes of the ring that it has read, and of the credit that it has returned,
-  // since the beginning. Both are updated rarely, so that their lines seldom move between the CPUs.
+  // Written by the receiver: the numbers of bytes since the beginning that it has read from the ring, and of
+  // the credit that it has returned. Both are updated rarely, so that their cache lines seldom move between
+  // the CPUs.
   alignas(kLine) std::atomic<uint64_t> read{0};
   alignas(kLine) std::atomic<uint64_t> returned{0};
-  // Set by the receiver if the sender must wake it after a change; reset by the side that acts on it.
+  // Set by the receiver if the sender must wake it after a change. The side that acts on it resets it.
   alignas(kLine) std::atomic<uint32_t> bell{0};
-  // Set by the sender if it waits for room in the ring, and reset by the receiver, which then wakes it.
+  // Set by the sender if it waits for room in the ring. The receiver resets it and then wakes the sender.
   alignas(kLine) std::atomic<uint32_t> wants_room{0};
-  // Set by the receiver: 1 + the CPU on which a thread of it has polled last; 0: unknown. A hint.
+  // Set by the receiver, as a hint: 1 + the CPU on which one of its threads has polled last; 0: unknown.
   alignas(kLine) std::atomic<uint32_t> cpu{0};
 };
 
-// One offered message. The slot is the sender's until kOffered, and again from an end or kReleased on.
+// The state of one offered message. The sender owns the slot before kOffered, and again after an end or
+// kReleased.
 enum class SlotState : uint32_t {
   kFree,
   kOffered,    // by the sender
   kGranted,    // by the receiver: the sender copies the data through the ring
   kPulling,    // by the receiver, which reads the data from the sender's memory
-  kDone,       // by the receiver, like the next two
-  kMisfit,     // it wanted another size
-  kForgotten,  // nobody will ask for the message
+  kDone,       // by the receiver, like the next two: the message has been received
+  kMisfit,     // the receive has another size
+  kForgotten,  // no receive will ask for the message
   kCancelled,  // by the sender; a frame kDrop follows
-  kRevoked,    // by the receiver: it no longer wants the data that are being copied; a frame kDrop follows
+  kRevoked,    // by the receiver, which no longer wants the data that are being copied; a frame kDrop follows
   kReleased    // by the receiver: the slot can be used again
 };
 
@@ -54,7 +56,7 @@ struct alignas(kLine) Slot {
 inline constexpr std::size_t kSlots = 64;
 
 enum class FrameKind : uint32_t {
-  kMessage = 1,  // sent ahead: its first `place` bytes follow, and the others do not matter
+  kMessage = 1,  // sent ahead: its first `place` bytes follow, and the others have no meaning
   kOffer,        // of `bytes` bytes at `place` in the sender's memory
   kChunk,        // the next data of a granted message, from the offset `place` on
   kDrop          // the offer in this slot is void
@@ -68,8 +70,8 @@ struct Frame {
   MessageKey key = {};
 };
 
-// A header as it lies in the ring. `mark` is written last; it depends on the position and on a random number of the
-// region, so that nothing that was in this place before looks like the next header.
+// A header in the ring. `mark` is written last. It depends on the position and on a random number of the
+// region, so that no earlier bytes at this place look like the next header.
 struct alignas(kLine) Header {
   std::atomic<uint64_t> mark;
   Frame frame;
@@ -80,15 +82,15 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free);
 // The sizes of a region, which both sides compute from the credit.
 struct Layout {
   explicit constexpr Layout(std::size_t credit) noexcept
-      // A message that is sent ahead takes at most three times the bytes that it counts as. The receiver may not have
-      // announced a quarter of what it has read.
+      // A message that is sent ahead takes at most three times the bytes that it counts as. A quarter of the
+      // bytes that the receiver has read may not have been reported yet.
       : ring((3 * credit + kChunkRoom + kControlRoom) / 3 * 4 / kLine * kLine + kLine) {}
 
   static constexpr std::size_t kMostCredit = std::size_t{64} << 10;
   static constexpr std::size_t kMostChunk = std::size_t{32} << 10;
   // Chunks are sent only while less than this is unread.
   static constexpr std::size_t kChunkRoom = 4 * kMostChunk;
-  // For the frames kOffer and kDrop of all slots.
+  // Room for the frames kOffer and kDrop of all slots.
   static constexpr std::size_t kControlRoom = 2 * kSlots * kLine;
   static constexpr std::size_t kRingAt = sizeof(Control) + kSlots * sizeof(Slot);
 
@@ -97,7 +99,7 @@ struct Layout {
   constexpr std::size_t bytes() const noexcept { return (kRingAt + ring + 4095) / 4096 * 4096; }
 };
 
-// A view of a region that is mapped here.
+// A view of a region that is mapped in this process.
 class Region {
  public:
   Region() noexcept = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread of a ShmTransport: introductions, bells, and processes that end.
+// The thread of a ShmTransport handles introductions, bells, and the end of processes.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -18,15 +18,16 @@ using shm::Introduction;
 using shm::Outcome;
 using shm::Token;
 
-// How long a process may take for its next message over the local socket. A worker that is stopped for longer uses
-// sockets.
+// How long a process may take for its next message over the local socket. A worker that stops for longer is
+// reached over sockets.
 constexpr int64_t kPatienceNs = 5'000'000'000;
-// How long the transport below may take to notice that a process has ended. It knows more about the reason.
+// How long the transport below may take to notice that a process has ended. It can report the reason more
+// exactly.
 constexpr int64_t kGraceNs = 1'000'000'000;
 constexpr int kTickMs = 100;
 constexpr std::size_t kMostStrangers = 64;
 
-// The messages of introductions belong to no run, so that they are never forgotten.
+// The messages of introductions belong to no run, so forget() does not discard them.
 constexpr MessageKey key_of(uint32_t series) noexcept { return {.generation = UINT32_MAX, .series = series}; }
 constexpr uint32_t kIntroductions = 0;
 constexpr uint32_t kOutcomes = 1;
@@ -41,7 +42,7 @@ bool done(const Transfer& transfer) noexcept { return transfer.end() == Transfer
 
 }  // namespace
 
-// Without the thread, this worker uses only the transport below.
+// If the thread cannot be started, this worker uses only the transport below.
 void ShmTransport::start_thread() noexcept {
   uint64_t random[2];
   if (!event_.open().ok() || !boot_identity(boot_) || !random_fill(std::as_writable_bytes(std::span(random))))
@@ -55,7 +56,7 @@ void ShmTransport::start_thread() noexcept {
                    peer.receive_introduction);
   }
   const AsyncSignalsBlocked blocked;
-  // The thread may look at it before start() returns.
+  // The thread may read this before start() returns.
   running_.store(true, std::memory_order_release);
   if (!thread_.start(thread_main, this).ok()) return running_.store(false, std::memory_order_release);
   thread_.name("dist-shm");
@@ -73,7 +74,8 @@ void ShmTransport::run() noexcept {
   }
 }
 
-// Does everything that can be done now. Returns for how many milliseconds the thread may wait, or -1.
+// Does everything that can be done now. Returns how many milliseconds the thread may wait, or -1 for no
+// limit.
 int ShmTransport::look(int64_t now) noexcept {
   bool soon = false;
   if (!closed_) {
@@ -96,7 +98,7 @@ int ShmTransport::look(int64_t now) noexcept {
   return soon || !strangers_.empty() ? kTickMs : -1;
 }
 
-// Whether something has changed that is not the end of a transfer.
+// Whether something has changed other than the end of a transfer.
 bool ShmTransport::note_changes() noexcept {
   bool changed = false;
   for (Peer& peer : peers_) {
@@ -113,7 +115,7 @@ bool ShmTransport::note_changes() noexcept {
   return changed;
 }
 
-// Waits for news, and handles bells and processes that have ended.
+// Waits for an event, and handles bells and processes that have ended.
 void ShmTransport::watch(int timeout_ms) noexcept {
   watched_.clear();
   const int event = watched_.add(event_.number());
@@ -213,7 +215,7 @@ void ShmTransport::connect(Peer& peer, int64_t) noexcept {
   if (!say(peer, false)) conclude(peer, "its local socket does not take a message");
 }
 
-// Processes that have connected, and of which each must say first who it is.
+// Accepts processes that connect. Each must first identify itself.
 void ShmTransport::take_strangers(int64_t now) noexcept {
   while (strangers_.size() < kMostStrangers) {
     Descriptor socket = accept_locally(listener_socket_);
@@ -229,7 +231,7 @@ void ShmTransport::take_strangers(int64_t now) noexcept {
   std::erase_if(strangers_, [&](Stranger& each) { return take_stranger(each) || now > each.until_ns; });
 }
 
-// Returns true if nothing more is expected from it here.
+// Returns true if nothing more is expected from this process here.
 bool ShmTransport::take_stranger(Stranger& stranger) noexcept {
   if (!stranger.heard) {
     std::byte bytes[Handshake::kBytes];
@@ -241,7 +243,7 @@ bool ShmTransport::take_stranger(Stranger& stranger) noexcept {
   const Handshake& said = stranger.said;
   if (said.worker < 0 || said.worker >= me()) return true;
   Peer& peer = at(said.worker);
-  // Its introduction may still be on its way.
+  // Its introduction may not have arrived yet.
   if (peer.stage == Stage::kIntroducing) go_on(peer, steady_now_ns());
   if (peer.stage == Stage::kIntroducing || peer.stage == Stage::kUntouched) return false;
   if (peer.stage != Stage::kMeeting || peer.connection.socket.is_open() ||
@@ -280,7 +282,7 @@ bool ShmTransport::say(Peer& peer, bool with_memory) noexcept {
   return false;
 }
 
-// Only now, when the peer has presented both tokens, is its memory mapped.
+// Maps the peer's memory. Before this, the peer has presented both tokens.
 Status ShmTransport::take_memory(Peer& peer, const Handshake& said, const Descriptor& descriptor) noexcept {
   const shm::Layout layout(peer.credit);
   if (said.bytes != layout.bytes() || !descriptor.is_open())
@@ -300,7 +302,7 @@ void ShmTransport::take_handshake(Peer& peer) noexcept {
   const std::ptrdiff_t came = receive_message(peer.connection.socket, bytes, &descriptor);
   if (came == 0) return;
   if (came < 0) {
-    // Its outcome, which is still on its way, contains the reason.
+    // The peer's outcome has not arrived yet. It contains the reason.
     peer.connection.socket = Descriptor();
     return;
   }
@@ -324,15 +326,17 @@ void ShmTransport::works(Peer& peer) noexcept {
   conclude(peer, nullptr);
 }
 
-// This end knows whether it can use shared memory. `failed`: the reason if not.
+// This end now knows whether it can use shared memory. `failed`: the reason if it cannot, otherwise NULL.
 void ShmTransport::conclude(Peer& peer, const char* failed) noexcept {
-  // If the other end has failed first, its reason counts. An outcome that arrives later may be the answer to this one.
+  // If the other end has failed first, its reason is reported. An outcome that arrives later may be the
+  // answer to this one.
   Outcome theirs;
   const bool known = done(peer.receive_outcome) && theirs.read(peer.their_outcome) && !theirs.works;
   send_outcome(peer, failed);
   peer.stage = Stage::kConcluding;
   if (failed == nullptr) return;
-  // Before the other end falls back, it may still be in the handshake, which now fails there, too.
+  // The other end may still be in the handshake. Closing the socket makes that fail, so that it falls back as
+  // well.
   peer.connection.socket = Descriptor();
   settle(peer, false, known ? theirs.reason : failed);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ShmNetwork: a network whose workers share memory if they are on one machine (ShmTransport). Everything else is done by
-// the network below.
+// ShmNetwork: a network whose workers share memory if they are on one machine (ShmTransport). The network
+// below does everything else.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace dist {
 
 class ShmNetwork final : public Network {
  public:
-  // Throws nothing itself; create it with make_counted(). The network below must not have been joined.
+  // Throws nothing; create it with make_counted(). The network below must not have been joined.
   ShmNetwork(Memory& memory, Ref<Network> below, const ShmTransport::Options& options) noexcept
       : Network(memory), below_(std::move(below)), options_(options) {}
 
@@ -34,8 +34,8 @@ class ShmNetwork final : public Network {
     *out = &*transport_;
     return kOk;
   }
-  // Only the thread of the transport, which nearly always sleeps: threads that move messages are needed only between
-  // machines.
+  // The thread of the transport does not count, because it sleeps nearly always. Only messages between
+  // machines need threads that move them.
   bool has_threads() const noexcept override { return below_->has_threads(); }
   bool is_exposed() const noexcept override { return below_->is_exposed(); }
   bool forms() const noexcept override { return below_->forms(); }

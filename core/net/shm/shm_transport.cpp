@@ -77,8 +77,9 @@ void ShmTransport::wake() noexcept {
     event_.set();
 }
 
-// The transport below does not say what has happened. Its transfers that belong to peers of this transport matter to
-// the listener; introductions do not, and the thread looks for all other changes.
+// The transport below does not report what has happened. If it has transfers for peers of this transport, the
+// listener must be notified. It need not be notified of introductions, and the thread checks for all other
+// changes.
 void ShmTransport::happened() noexcept {
   news_.store(true, std::memory_order_release);
   wake();
@@ -90,7 +91,8 @@ void ShmTransport::happened() noexcept {
 
 // ---- Transfers ----
 
-// The first transfer of this peer: it will be introduced, unless it has already introduced itself.
+// Called for every transfer of a peer. The first one begins the introduction, unless the peer has already
+// introduced itself.
 void ShmTransport::touch(Peer& peer) noexcept {
   if (peer.touched.exchange(true, std::memory_order_acq_rel)) return;
   wake();
@@ -107,7 +109,7 @@ void ShmTransport::touch(Peer& peer) noexcept {
   if (decide(peer, Mode::kBelow)) tell();
 }
 
-// Returns false once it is known how the transfers of this peer go.
+// Holds a transfer back. Returns false if the mode of the peer has been decided.
 bool ShmTransport::hold(Peer& peer, const Transfer::Message& message, bool sends,
                         Transfer& transfer) noexcept {
   touch(peer);
@@ -160,7 +162,7 @@ void ShmTransport::free_copies(Peer& peer) noexcept {
   }
 }
 
-// Returns the transfers that were held back, the earliest first.
+// Removes and returns the transfers that were held back, the earliest first.
 Transfer* ShmTransport::take_held(Peer& peer) noexcept {
   Transfer* first = nullptr;
   while (peer.held != nullptr) {
@@ -173,12 +175,12 @@ Transfer* ShmTransport::take_held(Peer& peer) noexcept {
   return first;
 }
 
-// Lets the transfers go that were held back, in their order.
+// Begins the transfers that were held back, in their order.
 bool ShmTransport::decide(Peer& peer, Mode mode) noexcept {
   const std::scoped_lock lock(peer.mutex);
   if (peer.mode.load(std::memory_order_relaxed) != Mode::kUnknown) return false;
   Transfer* first = take_held(peer);
-  // The transport below tells nobody of transfers that end before the mode is stored.
+  // Transfers that end in the transport below before the mode is stored notify no listener.
   bool ended = first != nullptr && mode == Mode::kBelow;
   while (first != nullptr) {
     Transfer& each = *first;
@@ -280,7 +282,7 @@ void ShmTransport::progress() noexcept {
     }
   }
   if (ended) tell();
-  // relaxed: the exchange in sweep() orders.
+  // relaxed: the exchange in sweep() provides the order.
   if (news_.load(std::memory_order_relaxed)) sweep();
 }
 
@@ -291,7 +293,7 @@ void ShmTransport::sweep() noexcept {
   for (Peer& peer : peers_) {
     if (!peer.touched.load(std::memory_order_relaxed) || !gone(peer)) continue;
     if (peer.mode.load(std::memory_order_acquire) == Mode::kUnknown) {
-      // The transport below ends them, unless the thread has decided otherwise meanwhile.
+      // The transport below ends these transfers, unless the thread has decided otherwise meanwhile.
       (void)decide(peer, Mode::kBelow);
       ended = true;
     }
@@ -308,7 +310,7 @@ void ShmTransport::sweep() noexcept {
 
 void ShmTransport::poll(bool begins) noexcept {
   if (memory_.forked()) return;
-  // seq_cst: in one order with the loads in Link::settle().
+  // seq_cst: in one total order with the loads in Link::settle().
   const int before = pollers_.fetch_add(begins ? 1 : -1, std::memory_order_seq_cst);
   if (before != (begins ? 0 : 1) || links_.load(std::memory_order_relaxed) == 0) return;
   bool ended = false;
@@ -379,7 +381,7 @@ void ShmTransport::describe_way(const Peer& peer, char* text, std::size_t size) 
   std::snprintf(text, size, "by sockets%s%s", *peer.why == '\0' ? "" : ": ", peer.why);
 }
 
-// Consecutive workers with the same way are listed together.
+// Lists consecutive workers that are reached in the same way together.
 void ShmTransport::describe(char* text, std::size_t size) const noexcept {
   if (size == 0) return;
   text[0] = '\0';
@@ -421,7 +423,7 @@ void ShmTransport::close() noexcept {
 
 void ShmTransport::close_links() noexcept {
   if (memory_.forked() || closed_.exchange(true)) return;
-  // From here on, nothing is done for peers.
+  // From here on, the thread does nothing more for peers.
   stopping_ = true;
   if (running_) {
     event_.set();
@@ -438,8 +440,9 @@ void ShmTransport::close_links() noexcept {
   tell();
 }
 
-// Sends the copies over the transport below, after a message that makes the peer use that transport, too. If this worker
-// has agreed to shared memory already, the peer may use either, so each copy is sent both ways; the peer receives one.
+// Sends the copies over the transport below, after a message that makes the peer use that transport, too. If
+// this worker has already agreed to shared memory, the peer may use either, so each copy is sent both ways,
+// and the peer receives one of them.
 void ShmTransport::leave(Peer& peer) noexcept {
   const std::scoped_lock lock(peer.mutex);
   Transfer* first = take_held(peer);
@@ -453,7 +456,7 @@ void ShmTransport::leave(Peer& peer) noexcept {
       continue;
     }
     if (!std::exchange(told, true)) {
-      // Nothing to log.
+      // An empty reason, which is not logged.
       constexpr char kWhy[] = "";
       peer.stage == Stage::kUntouched ? send_introduction(peer, kWhy) : send_outcome(peer, kWhy);
     }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// ShmTransport: a transport on top of another one. Messages to workers on the same machine go through shared memory
-// (link.hpp), all others through the transport below, which also decides who has joined, who has left and who is lost.
+// ShmTransport: a transport on top of another one. Messages to workers on the same machine use shared memory
+// (link.hpp). All others use the transport below, which also decides which workers have joined, left or are
+// lost.
 //
-// The first transfer of a pair of workers begins their introduction (introduction.hpp). Until both ends know whether it
-// has worked, the transfers of this pair are held back; then all of them go the same way. Messages that fit into the credit
-// are copied meanwhile, so that they are done for their sender as usual, and arrive even if it leaves at once: then they go
-// through the transport below. A worker that must not use shared memory says so in its introduction and waits for nothing.
+// The first transfer between two workers begins their introduction (introduction.hpp). Until both ends know
+// whether it has succeeded, the transfers of this pair are held back. Then all of them use the same
+// connection. Meanwhile, messages that fit into the credit are copied. So their sends complete as usual, and
+// the messages arrive even if the sender leaves at once; in that case they use the transport below. A worker
+// that must not use shared memory says so in its introduction and does not wait.
 //
-// One thread for all peers makes and answers introductions, is woken by peers that ring the bell, and notices processes
-// that end.
+// One thread for all peers makes and answers introductions, is woken by the bells of peers, and notices the
+// end of processes.
 //
-// Lock order: a peer's lock, a link's lock, locks of the transport below. None is held while the listener is called.
+// Lock order: a peer's lock, a link's lock, locks of the transport below. None is held while the listener is
+// called.
 #pragma once
 
 #include <atomic>
@@ -36,13 +39,13 @@ namespace dist {
 class ShmTransport final : public ForwardingTransport, private TransportListener {
  public:
   struct Options {
-    char refuses[48] = "";  // why this worker does not use shared memory; "": it does
+    char refuses[48] = "";  // why this worker does not use shared memory; "" if it does
     bool reads = true;      // it may read the memory of its peers
   };
 
-  // `below` must outlive it, and have no transfer. Throws std::bad_alloc.
+  // `below` must outlive this object and have no transfer. Throws std::bad_alloc.
   ShmTransport(Memory& memory, Transport& below, const Options& options);
-  // It must have been closed.
+  // The transport must have been closed.
   ~ShmTransport();
 
   std::size_t credit() const noexcept override { return credit_; }
@@ -64,24 +67,24 @@ class ShmTransport final : public ForwardingTransport, private TransportListener
   bool shares_cpu() noexcept override;
   void log_to(const Host& host) noexcept override;
 
-  // How this worker communicates with the others: "worker 1 by shared memory". Adds nothing for a worker to which
-  // there was no message yet.
+  // How this worker communicates with the others: "worker 1 by shared memory". Adds nothing for a worker with
+  // which no message has been exchanged.
   void describe(char* text, std::size_t size) const noexcept;
   // This worker leaves; the transport below will be closed next.
   void close_links() noexcept;
 
  private:
-  // How the transfers of a peer go.
+  // The connection that a peer's transfers use.
   enum class Mode : uint32_t { kUnknown, kShared, kBelow };
   enum class Stage : uint8_t {
     kUntouched,
-    kIntroducing,  // waits for the other introduction
+    kIntroducing,  // waits for the peer's introduction
     kMeeting,      // waits for a handshake
-    kConcluding,   // waits for the other outcome
+    kConcluding,   // waits for the peer's outcome
     kDecided
   };
 
-  // A message that is held back, and is done for its sender. The data follow the object in memory.
+  // A message that is held back, although its send has completed. The data follow the object in memory.
   struct Copy : Transfer {
     std::size_t bytes = 0;
     Copy* next_copy = nullptr;
@@ -94,15 +97,15 @@ class ShmTransport final : public ForwardingTransport, private TransportListener
     const int number;
     std::atomic<Mode> mode{Mode::kUnknown};
     std::atomic<bool> touched{false};
-    std::atomic<bool> broken{false};  // lost as far as this transport can tell
+    std::atomic<bool> broken{false};  // lost according to this transport
     shm::Link* link = nullptr;        // used if the mode is kShared
 
     mutable std::mutex mutex;
-    Transfer* held = nullptr;          // the latest first
-    Copy* copies = nullptr;            // until they are over
+    Transfer* held = nullptr;          // transfers that are held back, the latest first
+    Copy* copies = nullptr;            // until they have been sent
     std::size_t copied_bytes = 0;      // as counted against the credit
     bool swept = false;                // its transfers have been ended because it is lost
-    char why[shm::kReasonBytes] = "";  // not by shared memory
+    char why[shm::kReasonBytes] = "";  // why it does not use shared memory
 
     // ---- Used only by the thread, or before it starts ----
     Stage stage = Stage::kUntouched;
@@ -116,12 +119,12 @@ class ShmTransport final : public ForwardingTransport, private TransportListener
     std::size_t credit = 0;
     shm::Link::Connection connection;
     int64_t until_ns = 0;
-    int64_t ended_ns = 0;  // when the end of its process was noticed; 0: it runs
+    int64_t ended_ns = 0;  // when the end of its process was noticed; 0: not yet
     bool socket_ended = false;
-    int bell_at = -1;  // its numbers in watched_
+    int bell_at = -1;  // indexes of its descriptors in watched_
     int end_at = -1;
   };
-  // A process that has connected to the local socket and has not said who it is.
+  // A process that has connected to the local socket and has not identified itself.
   struct Stranger {
     Descriptor socket;
     int64_t until_ns;
@@ -176,7 +179,7 @@ class ShmTransport final : public ForwardingTransport, private TransportListener
   std::atomic<int> links_{0};
   std::atomic<int> pollers_{0};
   std::atomic<int> sleepers_{0};
-  std::atomic<bool> news_{false};  // the transport below has notified this one
+  std::atomic<bool> news_{false};  // the transport below has called happened()
 
   mutable std::mutex listening_;
   TransportListener* listener_ = nullptr;
@@ -188,7 +191,7 @@ class ShmTransport final : public ForwardingTransport, private TransportListener
   Thread thread_;
   EventDescriptor event_;
 
-  // ---- Of the thread ----
+  // ---- Used only by the thread ----
   Descriptor listener_socket_;
   std::byte boot_[16] = {};
   char name_[shm::Introduction::kNameBytes] = "";

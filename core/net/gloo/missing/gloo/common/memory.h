@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Gloo's tcp/pair.h and tcp/context.h need of a header of Gloo's that Debian's package leaves out; found only where
-// Gloo's own is not. It has what those declare their members with: of the same size, and copied and let go in the same way.
+// Replaces a header that Gloo's tcp/pair.h and tcp/context.h include and Debian's package lacks. It is used only
+// if Gloo's own header is not installed. The two headers declare members with these types, so WeakNonOwningPtr
+// must have the same size as Gloo's, and be copied and destroyed in the same way.
 #pragma once
 
 #include <memory>
