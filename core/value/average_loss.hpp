@@ -13,9 +13,9 @@ namespace dist {
 // Passed as num_replicas by callers outside of replica functions.
 inline constexpr int32_t kOutsideReplicas = 0;
 
-// *out = sum of weights * loss, divided by global_batch_size. If that is 0, the divisor is the first
-// dimension of the loss times num_replicas; then kOutsideReplicas fails with FAILED_PRECONDITION. `weights`
-// may be NULL.
+// *out = sum of weights * loss, divided by global_batch_size. If global_batch_size is 0, the divisor is the
+// first dimension of the loss times num_replicas. In that case kOutsideReplicas fails with
+// FAILED_PRECONDITION. `weights` may be NULL.
 Status average_loss(int32_t num_replicas, const dist_tensor& loss, const dist_tensor* weights,
                     int64_t global_batch_size, const dist_tensor& out) noexcept;
 

@@ -17,7 +17,8 @@ int64_t index_at(const dist_tensor& tensor, int64_t i) noexcept {
                                   : static_cast<const int64_t*>(tensor.data)[at];
 }
 
-// The part's tensor, which must have `ndim` dimensions (indices: of I32 or I64).
+// Returns the part's tensor, which must have `ndim` dimensions and, if it contains indices, the dtype I32 or
+// I64.
 Status index_part(const Value& part, const char* whole, const char* name, int32_t ndim, dist_tensor* out) {
   char is[256];
   Value::describe(&part, is, sizeof is);
@@ -79,7 +80,8 @@ Status check_indexed_slices(std::span<Value* const> parts) {
   return kOk;
 }
 
-// Row splits from the outside in: each divides the rows of the next, and the last one those of the values.
+// Checks the row splits from the outside in: each divides the rows of the next one, and the last one divides
+// the rows of the values.
 Status check_ragged(std::span<Value* const> parts) {
   constexpr const char* kWhole = "a ragged tensor";
   DIST_TRY(check_count(parts, 2, kMaxNesting, kWhole, "values and one to 63 row splits"));

@@ -8,7 +8,7 @@
 namespace dist {
 
 // Creates a composite from its parts, in the order documented for DIST_VALUE_INDEXED_SLICES and the other
-// kinds. Validates that the parts fit each other, so that readers need not.
+// kinds. Checks that the parts fit together, so functions that read a composite need not check it again.
 Status create_composite(Memory& memory, dist_value_kind kind, std::span<Value* const> parts, ValueRef* out);
 
 }  // namespace dist

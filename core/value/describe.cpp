@@ -10,11 +10,12 @@
 namespace dist {
 namespace {
 
-constexpr int64_t kMostShown = 1000;  // elements or items; beyond that, kEdge at each end of a dimension
+// A value with more elements or items is shortened to kEdge at each end of a dimension.
+constexpr int64_t kMostShown = 1000;
 constexpr int64_t kEdge = 3;
 constexpr std::size_t kMostTextBytes = 1000;
 
-// Calls item(i) for 0 .. n-1 with commas between them; "..." replaces the middle if there are too many.
+// Calls item(i) for 0 .. n-1, with commas in between. If n is too large, "..." replaces the middle.
 template <class Item>
 void put_items(TextOut& out, int64_t n, bool shorten, const Item& item) {
   for (int64_t i = 0; i < n; ++i) {
@@ -27,7 +28,7 @@ void put_items(TextOut& out, int64_t n, bool shorten, const Item& item) {
   }
 }
 
-// Quoted and escaped, so that the end is clear and the text stays on one line.
+// Writes the text quoted and escaped, so that its end is visible and it stays on one line.
 void put_text(TextOut& out, const char* text) {
   const char* const begin = text;
   out.Put('"');
@@ -42,7 +43,7 @@ void put_text(TextOut& out, const char* text) {
   out.put(*text != '\0' ? "\"..." : "\"");
 }
 
-// Dimension `dim` of a tensor and the inner ones, with the elements in brackets.
+// Writes dimension `dim` of a tensor and the inner ones, with the elements in brackets.
 void put_elements(TextOut& out, const dist_tensor& tensor, int32_t dim, const std::byte* at, int64_t dense,
                   bool shorten) {
   if (dim == tensor.ndim) {
@@ -68,7 +69,7 @@ void put_tensor(TextOut& out, const dist_tensor& tensor) {
     out.add(d == 0 ? "[%lld" : ", %lld", static_cast<long long>(tensor.shape[d]));
   }
   out.put(tensor.ndim > 0 ? "] " : " ");
-  if (empty) return out.put("[]");  // whatever the other sizes, which may be huge
+  if (empty) return out.put("[]");  // the other sizes do not matter, and may be huge
   int64_t elements = 1;
   for (int32_t d = 0; d < tensor.ndim; ++d) elements *= tensor.shape[d];
   put_elements(out, tensor, 0, static_cast<const std::byte*>(tensor.data), elements, elements > kMostShown);
@@ -76,7 +77,7 @@ void put_tensor(TextOut& out, const dist_tensor& tensor) {
 
 void put_value(TextOut& out, const Value& value, bool inside);
 
-// The items of a list or composite, each after its name if it has one.
+// Writes the items of a list or composite, each after its name if it has one.
 template <class Name>
 void put_named(TextOut& out, const Value& value, const Name& name) {
   const auto n = static_cast<int64_t>(value.items().size());
@@ -147,7 +148,7 @@ void put_variable(TextOut& out, const Variable& variable) {
   }
 }
 
-// `inside`: within another value, values with components of their own are put in braces.
+// `inside`: this value is part of another one. Distributed values are then put in braces.
 void put_value(TextOut& out, const Value& value, bool inside) {
   const bool braces = inside && (value.distributed() || value.kind() == DIST_VALUE_VARIABLE);
   if (braces) out.Put('{');

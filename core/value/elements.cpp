@@ -10,10 +10,10 @@
 namespace dist {
 namespace {
 
-constexpr std::size_t kWords = 512;  // processed at a time
+constexpr std::size_t kWords = 512;  // number of words processed at a time
 constexpr std::size_t kChunkBytes = kWords * sizeof(uint64_t);
 
-// Replaces every NaN (whose bits without the sign exceed those of infinity) by the same one.
+// Replaces every NaN by the same NaN. The bits of a NaN without its sign exceed those of infinity.
 template <class T>
 void join_nans(std::byte* elements, std::size_t bytes, T infinity) noexcept {
   constexpr T kAllButSign = static_cast<T>(~T{0}) >> 1;
@@ -25,7 +25,7 @@ void join_nans(std::byte* elements, std::size_t bytes, T infinity) noexcept {
   }
 }
 
-// Makes the bits of equal elements equal.
+// Gives equal elements equal bits.
 void make_plain(dist_dtype dtype, std::byte* elements, std::size_t bytes) noexcept {
   switch (dtype) {
     case DIST_F16: return join_nans<uint16_t>(elements, bytes, 0x7C00);
@@ -41,8 +41,8 @@ void make_plain(dist_dtype dtype, std::byte* elements, std::size_t bytes) noexce
   }
 }
 
-// Mixes like MurmurHash3 (public domain). Each step is invertible, so that a change of one word always
-// changes the digest.
+// Mixes words like MurmurHash3 (public domain). Each step is invertible, so changing one word always changes
+// the digest.
 class Digest {
  public:
   void add(uint64_t word) noexcept {

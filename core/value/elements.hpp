@@ -12,9 +12,9 @@ namespace dist {
 
 bool same_element(dist_dtype dtype, const std::byte* a, const std::byte* b) noexcept;
 
-// A digest of `count` consecutive elements, so that workers need not send them. Equal elements have equal
-// digests. Digests of different elements always differ for a single element, otherwise except with
-// probability 2^-64.
+// A digest of `count` consecutive elements, so that workers need not send the elements. Equal elements have
+// equal digests. If exactly one element differs, the digests always differ; otherwise, different elements
+// have equal digests with a probability of 2^-64.
 uint64_t digest_elements(dist_dtype dtype, const std::byte* elements, int64_t count) noexcept;
 
 }  // namespace dist

@@ -34,8 +34,8 @@ class ExactSum {
   }
   void settle() noexcept { finite_.settle(); }
 
-  // The sum, rounded to nearest. If not all doubles are finite, the result that sequential addition would
-  // give.
+  // The sum, rounded to nearest. If some of the doubles are not finite, the result of adding them one after
+  // the other.
   double value() const noexcept {
     if (nans_ != 0 || (infinities_ != 0 && negative_infinities_ != 0)) {
       return std::numeric_limits<double>::quiet_NaN();

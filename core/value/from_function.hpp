@@ -7,13 +7,13 @@
 namespace dist {
 
 struct ComponentFunction {
-  // The caller takes over the value's reference; NULL: nothing.
+  // The caller owns the value's reference. NULL stands for no value.
   dist_status (*call)(GlobalReplica replica, int32_t num_replicas, Value** out_value, void* context);
   void* context;
 };
 
 // Calls the function for each replica of this process, in order, and combines the components leaf by leaf. If
-// `distributed` is false, there is one replica, and its component is the value.
+// `distributed` is false, there is only one replica, and its component becomes the value.
 Status values_from_function(Memory& memory, ReplicaCount replicas, bool distributed,
                             const ComponentFunction& function, ValueRef* out);
 

@@ -40,7 +40,7 @@ class Merger {
   }
 
  private:
-  // Whether all are the same object, handles of one variable, or nothing.
+  // Whether all results are the same object, handles of the same variable, or "nothing".
   static bool all_same(Results results) noexcept {
     const Value& first = *results[0];
     return std::all_of(results.begin(), results.end(), [&first](const Value* value) {
@@ -85,7 +85,7 @@ class Merger {
       for (std::size_t i = 0; first.kind() == DIST_VALUE_DICT && i < n; ++i) {
         const int order = std::strcmp(first.key(i), other.key(i));
         if (order == 0) continue;
-        // Keys are sorted, so the lesser one is missing from the other replica's dictionary.
+        // Keys are sorted, so the lesser of the two keys is missing from the other replica's dictionary.
         return invalid_argument("%s: %s %zu gave the key \"%s\", %s %zu did not; all must give the same keys",
                                 PathText(path).c_str(), source_, order < 0 ? std::size_t{0} : r,
                                 order < 0 ? first.key(i) : other.key(i), source_,

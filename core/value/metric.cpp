@@ -40,7 +40,7 @@ class Equal {
   bool integers_;
 };
 
-// The index of the largest score, or the first of several. A NaN is never larger.
+// The index of the largest score; of equal ones, the first. A NaN is never larger.
 struct Scores {
   ReadElement read;
   int64_t count;
@@ -70,7 +70,7 @@ Status check(const dist_tensor& tensor, const char* what) noexcept {
   return kOk;
 }
 
-// For ACCURACY: labels have the shape of the predictions, or one dimension less than scores.
+// For ACCURACY: labels must have the shape of the predictions, or one dimension less than the scores.
 Status check_labels(const dist_tensor& values, const dist_tensor& labels) noexcept {
   DIST_TRY(check(labels, "labels"));
   if (same_shape(values, labels)) return kOk;
@@ -98,7 +98,7 @@ Status Metric::create(Memory& memory, int32_t num_replicas, dist_metric_kind kin
   Sums nothing;
   const int64_t shape = sizeof nothing / sizeof(int64_t);
   const dist_tensor initial{&nothing, DIST_I64, 1, &shape, nullptr};
-  // Mirrored, so that each replica has its own copy under central storage too.
+  // The state is mirrored, so that each replica has its own copy, also under central storage.
   const VariableHome home{DIST_STRATEGY_MIRRORED,
                           make_counted<ReplicaNumbers>(memory, ReplicaCount(num_replicas))};
   VariableOptions options;

@@ -28,7 +28,8 @@ Status map_items(Memory& memory, Value& nest, const Path& path, Each&& each, Val
   return Value::create_like(memory, nest, pointers, out);
 }
 
-// Calls each(i, column, its path) for the items at position i of several nests that have the same structure.
+// Calls each(i, column, its path) for each position i. The column consists of the items at position i of
+// several nests that have the same structure.
 template <class Each>
 Status each_column(Memory& memory, std::span<Value* const> nests, const Path& path, Each&& each) {
   const Value& first = *nests[0];

@@ -19,14 +19,14 @@ T load(const void* element) noexcept {
   return value;
 }
 
-// Returns the end of the text, where the next one continues.
+// Copies the text and returns the end of the copy, at which the next text can begin.
 char* copy(const char* from, char* to) noexcept {
   const std::size_t length = std::strlen(from);
   std::memcpy(to, from, length);
   return to + length;
 }
 
-// The decimal exponent in the scientific form written by to_chars().
+// The decimal exponent in a number that to_chars() has written in scientific form.
 int exponent_of(const char* begin, const char* end) noexcept {
   const char* sign = end;
   while (sign > begin && sign[-1] != 'e') --sign;
@@ -35,7 +35,7 @@ int exponent_of(const char* begin, const char* end) noexcept {
   return exponent;
 }
 
-// Uses a decimal point if that is easy to read, otherwise an exponent: 100000, not 1e+05.
+// Writes a decimal point if that is easy to read, otherwise an exponent: 100000 rather than 1e+05.
 template <class Float>
 char* write_finite(Float value, char* to, char* end) noexcept {
   constexpr int kMostDigits = sizeof(Float) == sizeof(double) ? 16 : 7;
@@ -52,8 +52,8 @@ char* write_float(Float value, char* to, char* end) noexcept {
   return write_finite(value, to, end);
 }
 
-// A 16-bit number needs fewer digits than the f32 of the same value: uses the fewest that read back as the
-// same bits.
+// Writes a 16-bit number with the fewest digits that read back as the same bits. It needs fewer digits than
+// the f32 of the same value.
 template <float (*Widen)(uint16_t), uint16_t (*Narrow)(float)>
 char* write_half(uint16_t bits, char* to, char* end) noexcept {
   const float value = Widen(bits);

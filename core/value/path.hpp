@@ -13,7 +13,7 @@ namespace dist {
 struct Path {
   const char* root;  // "result"; NULL below the root
   const Path* above = nullptr;
-  const char* key = nullptr;  // of a dictionary; NULL: `index` is used
+  const char* key = nullptr;  // of a dictionary; NULL: `index` applies
   std::size_t index = 0;
 
   static Path item(const Path& above, std::size_t index) noexcept {

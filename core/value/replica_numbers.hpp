@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaNumbers: the global numbers of this process's replicas. They change when the workers re-form, also
-// for objects that already exist; the number of replicas in this process does not change.
+// ReplicaNumbers: the global numbers of this process's replicas. They change when the workers re-form, and
+// objects that already exist then use the new numbers. The number of replicas in this process does not
+// change.
 #pragma once
 
 #include <atomic>

@@ -71,7 +71,7 @@ Status dense(Value& part, const char* what, ValueRef* out) {
   return kOk;
 }
 
-// The two parts of `value`: the new rows and their indices.
+// Finds the two parts of `value`: the new rows and their indices.
 Status find_parts(const char* name, int32_t how, Value& value, ValueRef* values, ValueRef* indices) {
   const bool batch = how == DIST_SCATTER_BATCH_UPDATE && value.is_sequence() && value.items().size() == 2;
   if (!batch && value.kind() != DIST_VALUE_INDEXED_SLICES) {
@@ -87,8 +87,8 @@ Status find_parts(const char* name, int32_t how, Value& value, ValueRef* values,
                           dtype_name((*indices)->tensor().dtype));
 }
 
-// Values are [b..., k, rest], indices [b..., k], and the variable [b..., n, rest]; b is empty except in a
-// batch update.
+// The shape of the values is [b..., k, rest], that of the indices [b..., k], and that of the variable [b...,
+// n, rest]. b is empty except in a batch update.
 Status check_shapes(const char* name, const dist_tensor& copy, const dist_tensor& values,
                     const dist_tensor& indices) noexcept {
   bool fit =

@@ -11,8 +11,8 @@
 
 namespace dist {
 
-// Returns OK if variables of this kind support scatter, as in TensorFlow: sync-on-read variables do not, and
-// a mirrored variable with an aggregation only supports adding and multiplying.
+// Returns OK if variables of this kind support the operation. As in TensorFlow, sync-on-read variables
+// support none, and a mirrored variable with an aggregation supports only adding and multiplying.
 Status check_scatter(const Variable& variable, int32_t how) noexcept;
 // Returns OK if elements of this dtype support the DIST_SCATTER_... operation.
 Status check_scatter(const char* name, dist_dtype dtype, int32_t how) noexcept;
@@ -28,7 +28,8 @@ class Slices {
   // The same for any dense tensor; `name` is its name for messages.
   static Status of(const char* name, const dist_tensor& target, int32_t how, Value& value, Slices* out);
 
-  // Divides each row by `parts`, for the mean of that many contributions. For floating-point dtypes.
+  // Divides each row by `parts`, to obtain the mean of that many contributions. Only for floating-point
+  // dtypes.
   Status divide(int32_t parts);
 
   // Changes the variable's copy that `replica` uses, row by row in the given order.

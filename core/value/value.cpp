@@ -14,8 +14,8 @@ namespace dist {
 namespace {
 
 constexpr std::size_t kDataAlign = 64;
-// The largest block that is allocated together with its value. For larger blocks, a second allocation costs
-// little compared with writing the elements.
+// The size of the largest block that is allocated together with its value. With larger blocks, a second
+// allocation takes little time compared with writing the elements.
 constexpr std::size_t kMostBehind = 1024;
 
 constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) noexcept {
@@ -46,8 +46,8 @@ ValueRef Value::with_block(Memory& memory, dist_value_kind kind, std::size_t blo
   return value;
 }
 
-// A tensor value with `own_bytes` of room for elements. Copies shape and strides; the caller must set data
-// and strides afterwards.
+// Creates a tensor value with `own_bytes` of room for elements. Copies shape and strides. The caller must set
+// the data, and the strides unless they stay the same.
 ValueRef Value::make_tensor(Memory& memory, const dist_tensor& tensor, std::size_t own_bytes) {
   const auto ndim = static_cast<std::size_t>(tensor.ndim);
   const std::size_t elements_end = rounded_up(own_bytes, alignof(int64_t));
@@ -61,7 +61,7 @@ ValueRef Value::make_tensor(Memory& memory, const dist_tensor& tensor, std::size
 }
 
 Status Value::copy_tensor(Memory& memory, const dist_tensor& tensor, ValueRef* out) {
-  std::byte unset;  // stands for data that will be set later, so that the check accepts the tensor
+  std::byte unset;  // represents data that will be set later, so that the check accepts the tensor
   dist_tensor checked = tensor;
   if (tensor.data == nullptr) checked.data = &unset;
   TensorSize size;
@@ -108,7 +108,7 @@ ValueRef Value::wrap_object(Memory& memory, void* object, dist_release_fn releas
   return value;
 }
 
-// Takes references to the items and computes the depth, and whether there are components inside.
+// Takes references to the items, and computes the depth and whether there are distributed values inside.
 Status Value::keep_items(std::span<Value* const> items) {
   items_.reserve(items.size());
   int depth = 0;

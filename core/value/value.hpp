@@ -3,7 +3,7 @@
 //
 // Invariant: the structure of a value never changes after it has been created. Distributed values do not
 // nest, and lists and dictionaries nest at most kMaxNesting deep, so every walk over a value may recurse. Two
-// values are "the same object" if and only if they are the same Value; merging depends on that.
+// values are "the same object" if and only if they are the same Value. merge() depends on that.
 #pragma once
 
 #include <cstddef>
@@ -64,7 +64,7 @@ class Value final : public Counted {
                                std::span<Value* const> shards, const int64_t* begins, ValueRef* out);
   static ValueRef create_none(Memory& memory);
   static ValueRef create_text(Memory& memory, const char* text);
-  // Passes `object` through and finally calls release(object), which may be NULL.
+  // Keeps `object` unchanged and finally calls release(object). `release` may be NULL.
   static ValueRef wrap_object(Memory& memory, void* object, dist_release_fn release);
 
   dist_value_kind kind() const noexcept { return kind_; }
@@ -74,8 +74,8 @@ class Value final : public Counted {
   }
   // Whether it is distributed or contains a distributed value.
   bool holds_distributed() const noexcept { return holds_distributed_; }
-  // Whether it is a list, tuple or dictionary, which merge() and component_of() look into. Everything else is
-  // a leaf.
+  // Whether it is a list, tuple or dictionary. merge() and component_of() process the items of these.
+  // Everything else is a leaf.
   bool is_nest() const noexcept {
     return kind_ == DIST_VALUE_LIST || kind_ == DIST_VALUE_TUPLE || kind_ == DIST_VALUE_DICT;
   }
@@ -101,19 +101,19 @@ class Value final : public Counted {
   Value& whole() const noexcept { return *items_.back(); }
   const int64_t* shard_begin(int32_t logical_device) const noexcept;
   std::span<const ValueRef> items() const noexcept { return items_; }
-  // Number of parts that the holder sees: items, or the shards of a sharded value.
+  // Number of parts that a caller sees: the items, or the shards of a sharded value.
   std::size_t size() const noexcept {
     return kind_ == DIST_VALUE_SHARDED ? items_.size() - 1 : items_.size();
   }
   const char* key(std::size_t index) const noexcept { return keys_->all[index].c_str(); }
-  // The item under `key`, or NULL.
+  // Returns the item with this key, or NULL.
   Value* find(const char* key) const noexcept;
   // The view of a tensor, or of replica 0's copy of a variable.
   dist_tensor tensor() const noexcept;
-  // The same with a check that there is one. `call` is the function's name for messages.
+  // The same, but fails if the value has no tensor. `call` is the function's name for messages.
   Status tensor(const char* call, dist_tensor* out) const noexcept;
-  // Whether a tensor's elements stay in place as long as the value exists, independently of its holder's
-  // memory. False for memory that was lent without a release callback.
+  // Whether a tensor's elements stay in place as long as the value exists, even if the caller that created it
+  // frees its memory. False for memory that was lent without a release callback.
   bool keeps_elements() const noexcept {
     return kind_ == DIST_VALUE_TENSOR &&
            (release_ != nullptr || (block_ != nullptr && tensor_.data == block_));
@@ -166,20 +166,20 @@ class Value final : public Counted {
   void* user_data_ = nullptr;  // for release_; or the address of an object
 };
 
-// Returns replica `replica`'s view of a value: its component of each distributed value inside. Parts without
-// distributed values are the same objects. NULL stays NULL.
+// Returns replica `replica`'s view of a value: the replica's component of each distributed value inside.
+// Parts without distributed values stay the same objects. NULL stays NULL.
 Status component_of(Memory& memory, Value* value, LocalReplica replica, ValueRef* out);
 
 // Combines the results of R replicas into one value. If all replicas returned the same object, the result is
-// that object. Equal structures are merged leaf by leaf, and other leaves become per-replica values. All
-// "nothing" values count as the same object. A single result, or NULL from all replicas, is returned as it
-// is; if only some replicas returned NULL, NULL counts as nothing. In messages, `what` names a result
-// ("result") and `source` names who returned it.
+// that object. Nests of equal structure are merged leaf by leaf, and other leaves become per-replica values.
+// All "nothing" values count as the same object. A single result, or NULL from all replicas, is returned
+// unchanged. If only some replicas returned NULL, NULL counts as "nothing". In messages, `what` names a
+// result ("result") and `source` names what returned it.
 Status merge(Memory& memory, std::span<Value* const> results, const char* what, ValueRef* out,
              const char* source = "replica");
 
-// Returns OK if merge_leaves() can merge them: their nests have the same structure, and nothing is
-// distributed.
+// Returns OK if merge_leaves() can merge the components: their nests have the same structure, and they
+// contain no distributed value.
 Status check_alike(Memory& memory, std::span<Value* const> components, const Path& path);
 
 // Like merge(), except that a leaf becomes a per-replica value even if all components are the same object: a

@@ -34,7 +34,7 @@ void for_each_row(const dist_tensor& copy, const dist_tensor& value, const Rows&
   }
 }
 
-// The mode that a mirrored strategy selects for AUTO. Other strategies have no choice.
+// The mode to which a mirrored strategy resolves AUTO. Other strategies have no choice.
 dist_synchronization resolved(const VariableHome& home, dist_synchronization synchronization) noexcept {
   const bool chooses =
       home.strategy_kind == DIST_STRATEGY_MIRRORED && synchronization == DIST_SYNCHRONIZATION_AUTO;
@@ -152,7 +152,7 @@ Status Variable::component(GlobalReplica replica, const char* call, dist_tensor*
 }
 
 void Variable::close(Variable* variable) noexcept {
-  // In a forked child the list of variables may be locked forever, so it is left unchanged.
+  // In a forked child, the lock of the list of variables may be held forever, so the list is not changed.
   if (variable->memory().forked()) return;
   variable->handle_.close();
   if (VariableRegistry* const owner = variable->registry(); owner != nullptr) {

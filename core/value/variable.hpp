@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables: tensors that outlive runs. A mirrored strategy keeps one copy for each replica, the other
-// strategies one copy for all replicas. A Variable stores the copies and assigns to them.
+// Variables: tensors that exist longer than one run. A mirrored strategy keeps one copy for each replica; the
+// other strategies keep one copy for all replicas. A Variable stores the copies and assigns to them.
 //
-// Invariant: at most one thread writes to a copy at a time. The caller ensures that; a Variable has no lock.
+// Invariant: at most one thread writes to a copy at a time. The callers ensure that; a Variable has no lock.
 #pragma once
 
 #include <array>
@@ -44,7 +44,7 @@ class Variable final : public Counted {
   const char* copy_name(int32_t copy) const noexcept;
   dist_synchronization synchronization() const noexcept { return synchronization_; }
   dist_aggregation aggregation() const noexcept { return aggregation_; }
-  // Whether `options` would create a variable like this one, apart from the name.
+  // Whether `options` would create an equal variable, apart from the name.
   bool made_with(const VariableOptions& options) const noexcept;
   // The kind of the strategy that created the variable.
   int32_t strategy_kind() const noexcept { return home_.strategy_kind; }
@@ -55,7 +55,7 @@ class Variable final : public Counted {
   // storage), or Variable (one-device and default strategies).
   const char* class_name() const noexcept;
   bool mirrored() const noexcept { return home_.strategy_kind == DIST_STRATEGY_MIRRORED; }
-  // With other strategies, synchronization has no effect.
+  // Under other strategies than mirrored ones, `synchronization` has no effect.
   bool sync_on_read() const noexcept {
     return mirrored() && synchronization_ == DIST_SYNCHRONIZATION_ON_READ;
   }
@@ -69,29 +69,31 @@ class Variable final : public Counted {
 
   // A row-major view of the copy that `replica` uses: its own, or the one that all replicas share.
   dist_tensor component(LocalReplica replica) const noexcept;
-  // For callers for which any copy will do or which need the first one.
+  // For callers that can use any copy, or that need the first one.
   dist_tensor first_copy() const noexcept { return component(LocalReplica{0}); }
-  // The same for an unchecked number from a program. `call` is the function's name for messages.
+  // The same for a number from a program, which need not be valid. `call` is the function's name for
+  // messages.
   Status component(GlobalReplica replica, const char* call, dist_tensor* out) const noexcept;
 
-  // Returns OK if `value` can be assigned to a copy: same dtype and shape, and a known `how`. `what` begins
-  // messages.
+  // Returns OK if `value` can be assigned to a copy: it has the same dtype and shape, and `how` is valid.
+  // `what` is the beginning of messages.
   Status check_assign(int32_t how, const dist_tensor& value, const char* what) const noexcept;
 
-  // copy = value, copy + value or copy - value. Call check_assign() first. `value` may be the copy itself and
-  // must not overlap it in any other way. Allocates nothing.
+  // copy = value, copy + value or copy - value. Call check_assign() first. `value` may be the copy itself but
+  // must not overlap it in any other way. Allocates no memory.
   void assign(int32_t how, LocalReplica replica, const dist_tensor& value) noexcept;
 
-  // The host's handle. Variables that a strategy owns have none.
+  // The handle that the host has. Variables that a strategy owns have none.
   LiveHandle& handle() noexcept { return handle_; }
-  // Releases the holder's reference. If a strategy owns the variable, the strategy drops it. Does nothing in
-  // a forked child.
+  // Releases the caller's reference. If a strategy owns the variable, removes it from that strategy. Has no
+  // effect in a forked child.
   static void close(Variable* variable) noexcept;
 
   // The release callback of values that show a copy. Value::copy_of() recognizes such values by this address.
   static void release_copy(void* variable) noexcept { static_cast<Variable*>(variable)->release(); }
 
-  // The owner, if the variable was created inside replicas and is found by name.
+  // The registry that owns the variable, if it was created inside replicas and later runs find it by name;
+  // else NULL.
   VariableRegistry* registry() const noexcept { return registry_; }
   void set_registry(VariableRegistry* registry) noexcept { registry_ = registry; }
 

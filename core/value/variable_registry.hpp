@@ -18,11 +18,11 @@ class VariableRegistry {
   VariableRegistry(const VariableRegistry&) = delete;
   VariableRegistry& operator=(const VariableRegistry&) = delete;
 
-  // Returns NULL if there is none.
+  // Returns NULL if there is no such variable.
   Variable* find(const char* name) noexcept;
   // Adds a variable with a new name.
   void add(Ref<Variable> variable);
-  // Removes a variable, which is then destroyed unless a value still refers to it.
+  // Removes a variable. It is then destroyed, unless a value still refers to it.
   void remove(Variable& variable) noexcept;
 
  private:

@@ -13,7 +13,7 @@
 
 namespace dist {
 
-// Reads an element as a double; exact except for 64-bit integers beyond 2^53.
+// Reads an element as a double. This is exact except for 64-bit integers beyond 2^53.
 using ReadElement = double (*)(const std::byte* element) noexcept;
 // NULL for complex64.
 ReadElement read_element(dist_dtype dtype) noexcept;
@@ -27,14 +27,14 @@ struct Walked {
 };
 Walked walked(const dist_tensor& tensor) noexcept;
 
-// Broadcasts `weights` to a tensor with `ndim` dimensions `shape`: a scalar applies to all elements, and a
-// dimension of 1 or a missing last one is repeated. One extra last dimension of 1 is dropped. `what` names
-// the weighted tensor in messages.
+// Broadcasts `weights` to a tensor with `ndim` dimensions `shape`: a scalar applies to all elements, and
+// weights are repeated along a dimension in which they have size 1 and along a missing last dimension. An
+// additional last dimension of size 1 is dropped. `what` names the weighted tensor in messages.
 Status stretch_weights(const dist_tensor& weights, int32_t ndim, const int64_t* shape, const char* what,
                        Walked* out) noexcept;
 
-// Calls body(pointers to the elements of each tensor) in row-major order. Does not access data if the shape
-// is empty.
+// Calls body(pointers to the elements of each tensor) in row-major order. If the shape is empty, accesses no
+// data.
 template <std::size_t N, class Body>
 void for_each_element(int32_t ndim, const int64_t* shape, const std::array<const Walked*, N>& tensors,
                       const Body& body) {
