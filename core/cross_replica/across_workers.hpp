@@ -20,9 +20,9 @@ class AcrossWorkers {
   virtual int me() const noexcept = 0;
   // Returns -1 if no worker has the replica.
   virtual int worker_of(GlobalReplica replica) const noexcept = 0;
-  // outs[t] = the fold of in[k * n + t] over the contributions k of worker 0, 1, ..., in their order; n is
-  // the number of outs. Every worker must bring at least one contribution. MEAN divides by the total number
-  // of contributions; `numerics` is one of DIST_NUMERICS_....
+  // outs[t] = the fold of in[k * n + t] over all contributions k, first those of worker 0, then those of
+  // worker 1, and so on; n is the number of outs. Every worker must pass at least one contribution. MEAN
+  // divides by the total number of contributions. `numerics` is one of DIST_NUMERICS_....
   virtual Status reduce(dist_reduce_op op, dist_numerics numerics, std::span<const dist_tensor> in,
                         std::span<dist_tensor> outs) = 0;
   // Concatenates the workers' tensors along the axis, in which their sizes may differ.
@@ -30,7 +30,7 @@ class AcrossWorkers {
   // Every worker receives worker 0's tensor. All must pass the same tag, which reports show, and the same
   // detail.
   virtual Status broadcast(dist_tensor& tensor, const char* tag, uint64_t detail) = 0;
-  // Each word becomes the maximum over all workers. Tag and detail are as above.
+  // Replaces each word by its maximum over all workers. The same rules apply to tag and detail.
   virtual Status largest(std::span<int64_t> words, const char* tag, uint64_t detail) = 0;
 
  protected:

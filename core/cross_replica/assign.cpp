@@ -53,7 +53,7 @@ Status view_of(const CrossReplica& context, const Variable& variable, Value& val
   return kOk;
 }
 
-// Like view_of(), but copied to `kept` if writing to the variable's copies would change it.
+// Like view_of(), but copies the component to `kept` if writing to the variable's copies would change it.
 Status source_of(const CrossReplica& context, const Variable& variable, Value& value, LocalReplica r,
                  ValueRef* kept, dist_tensor* out) {
   DIST_TRY(view_of(context, variable, value, r, out));
@@ -90,7 +90,7 @@ Status no_aggregation(const Variable& variable) noexcept {
       variable.name());
 }
 
-// Assigns the parts of a sum, one to each copy. The value may be in one of the copies.
+// Assigns the parts of a sum, one to each copy. The value may be stored in one of the copies.
 Status assign_parts(const CrossReplica& context, Variable& variable, const dist_tensor& value) {
   DIST_TRY(variable.check_assign(DIST_ASSIGN, value, "value"));
   DIST_TRY(check_op(DIST_REDUCE_SUM, variable.dtype()));
@@ -176,7 +176,7 @@ Status join_rows(const CrossReplica& context, std::pmr::vector<Slices>* rows) {
 }
 
 // Whether all replicas passed the same object. With several workers, an object that a worker's only replica
-// passed counts as its own.
+// passed counts as that replica's own.
 bool is_common(const CrossReplica& context, const Value& merged) noexcept {
   return merged.kind() != DIST_VALUE_PER_REPLICA &&
          (context.workers == nullptr || context.replicas.local() > 1);
@@ -269,7 +269,8 @@ Status scatter(const CrossReplica& context, Variable& variable, int32_t how, Val
 Status merged_scatter(const CrossReplica& context, Variable& variable, int32_t how, Value& merged) {
   const bool common = is_common(context, merged);
   const auto n = static_cast<std::size_t>(context.replicas.local());
-  // Central storage has no copies to keep equal: every replica's rows are applied, in the order of replicas.
+  // Central storage has only one copy, so the rows of every replica are applied to it, in the order of
+  // replicas.
   const bool first = variable.aggregation() == DIST_AGGREGATION_ONLY_FIRST_REPLICA && !variable.central();
   const bool mean = variable.aggregation() == DIST_AGGREGATION_MEAN && !variable.central();
   if (common && n > 1 && variable.aggregation() == DIST_AGGREGATION_SUM && !variable.central())

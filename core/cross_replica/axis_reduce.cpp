@@ -15,8 +15,8 @@
 namespace dist {
 namespace {
 
-// Defines how an element type is read and in which type it is summed. 16-bit floats are summed in f32 and
-// rounded once at the end; integers wrap.
+// Defines how elements of a type are read and in which type they are summed. 16-bit floats are summed in f32
+// and rounded once at the end; integers wrap.
 template <class T>
 struct Plain {
   using Sum = T;
@@ -43,7 +43,7 @@ struct Layout {
   int64_t shape[2][DIST_MAX_NDIM];
   int64_t strides[2][DIST_MAX_NDIM];  // in bytes
   int32_t ndim[2] = {0, 0};
-  int64_t count[2] = {1, 1};  // [0]: elements of the result; [1]: elements that are summed for each
+  int64_t count[2] = {1, 1};  // [0]: elements of the result; [1]: elements that are summed for each of them
 
   Layout(const dist_tensor& tensor, uint32_t mask) noexcept {
     const auto size = static_cast<int64_t>(dtype_size(tensor.dtype));
@@ -58,8 +58,8 @@ struct Layout {
     }
   }
 
-  // The offset in bytes of element `index` of either half from the tensor's data. Dimension 0 is the
-  // innermost.
+  // The offset in bytes of element `index` of either half from the tensor's data. Dimension 0 of a half is
+  // the innermost.
   int64_t offset(int which, int64_t index) const noexcept {
     int64_t bytes = 0;
     for (int32_t i = 0; i < ndim[which]; ++i) {
@@ -79,9 +79,10 @@ Sum plus(Sum a, Sum b) noexcept {
   }
 }
 
-constexpr int64_t kRun = 512;  // results summed together, few enough for the nearest cache
+constexpr int64_t kRun = 512;  // number of results that are summed together, few enough for the nearest cache
 
-// sums[k] += the element at row + k * step, for k < run; `begin`: there are no sums yet.
+// sums[k] += the element at row + k * step, for k < run. `begin`: this is the first addition, so sums[k] =
+// the element.
 template <class Element, int64_t parts>
 void add_row(typename Element::Sum* sums, const std::byte* row, int64_t run, int64_t step,
              bool begin) noexcept {
@@ -96,14 +97,14 @@ void add_row(typename Element::Sum* sums, const std::byte* row, int64_t run, int
   };
   constexpr int64_t kDense = parts * Element::kBytes;
   if (step == kDense) {
-    add(kDense);  // a constant, so that the loop is vectorized
+    add(kDense);  // a constant, so that the compiler vectorizes the loop
   } else {
     add(step);
   }
 }
 
-// sums[first .. last-1] of one tensor, each in row-major order. `parts` is 2 for complex numbers, whose parts
-// are summed separately.
+// Computes sums[first .. last-1] of one tensor, each in row-major order. `parts` is 2 for complex numbers,
+// whose parts are summed separately.
 template <class Element, int64_t parts>
 void sum_part(const std::byte* data, const Layout& layout, int64_t first, int64_t last,
               std::byte* to) noexcept {
@@ -113,7 +114,7 @@ void sum_part(const std::byte* data, const Layout& layout, int64_t first, int64_
   const int64_t inner_rows = layout.ndim[1] != 0 ? layout.shape[1][0] : 1;
   const int64_t row_step = layout.ndim[1] != 0 ? layout.strides[1][0] : 0;
   while (first < last) {
-    // A run of results whose elements have a constant stride.
+    // The results of a run have elements with a constant stride.
     const int64_t run = std::min({kRun, last - first, inner - first % inner});
     const std::byte* const base = data + layout.offset(0, first);
     for (int64_t j = 0; j < layout.count[1]; j += inner_rows) {
@@ -137,7 +138,7 @@ SumPart sum_part_of(dist_dtype dtype) noexcept {
     case DIST_COMPLEX64: return sum_part<Plain<float>, 2>;
     default: break;
   }
-  switch (dtype_size(dtype)) {  // integers wrap: a sum's bits do not depend on signedness
+  switch (dtype_size(dtype)) {  // integers wrap, so signed and unsigned sums have the same bits
     case 1: return sum_part<Plain<uint8_t>, 1>;
     case 2: return sum_part<Plain<uint16_t>, 1>;
     case 4: return sum_part<Plain<uint32_t>, 1>;
@@ -145,7 +146,7 @@ SumPart sum_part_of(dist_dtype dtype) noexcept {
   }
 }
 
-// The replicas' sums, one row for each tensor that has elements.
+// Computes the replicas' sums, one row for each tensor that has elements.
 Status sum_each(const CrossReplica& context, std::span<const dist_tensor> sources,
                 std::span<const Layout> layouts, std::byte* sums, std::size_t row_bytes) {
   const SumPart sum = sum_part_of(sources[0].dtype);
@@ -170,7 +171,7 @@ Status sum_each(const CrossReplica& context, std::span<const dist_tensor> source
   return kOk;
 }
 
-// The sums of all workers' replicas, and the number of elements in each.
+// Collects the sums of the replicas of all workers, and the number of elements in each.
 Status join_sums(AcrossWorkers& workers, ValueRef* sums, std::pmr::vector<int64_t>* counts) {
   ValueRef joined;
   DIST_TRY(workers.join((*sums)->tensor(), 0, &joined));
@@ -234,7 +235,7 @@ Status reduce_axes(const CrossReplica& context, dist_reduce_op op, std::span<con
     elements += static_cast<double>(counts[r]);
     if (counts[r] != 0) rows.push_back(sums + r * row_bytes);
   }
-  if (rows.empty() && count != 0) {  // no elements at all: 0 for SUM, 0/0 for MEAN
+  if (rows.empty() && count != 0) {  // there are no elements at all: 0 for SUM, 0/0 for MEAN
     std::memset(sums, 0, row_bytes);
     rows.push_back(sums);
   }

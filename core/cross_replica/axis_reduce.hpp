@@ -14,7 +14,7 @@
 namespace dist {
 
 // Returns the dimensions to reduce as bits. Fails with INVALID_ARGUMENT if an axis is out of range for `ndim`
-// or occurs twice. `where` begins messages.
+// or occurs twice. `where` is the beginning of messages.
 Status check_axes(std::span<const int32_t> axes, int32_t ndim, const char* where,
                   uint32_t* out_mask) noexcept;
 

@@ -11,7 +11,7 @@ struct Communication {
   int64_t timeout_ns = 0;      // 0: not set; DIST_NO_TIMEOUT: no limit
 };
 
-// Each option of `over` that is set, otherwise that of `base`, as in TensorFlow.
+// Takes each option from `over` if it is set there, otherwise from `base`, as in TensorFlow.
 constexpr Communication merged(const Communication& base, const Communication& over) noexcept {
   return {over.bytes_per_pack != 0 ? over.bytes_per_pack : base.bytes_per_pack,
           over.timeout_ns != 0 ? over.timeout_ns : base.timeout_ns};

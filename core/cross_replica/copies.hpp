@@ -12,8 +12,8 @@
 
 namespace dist {
 
-// Returns OK for a variable of this strategy, in whose memory it lives. A variable of a strategy with a
-// single replica is not shared, so any strategy may change it.
+// Returns OK for a variable that this strategy owns, which is one in its memory. A variable of a strategy
+// with a single replica is not shared, so any strategy may change it.
 inline Status check_owner(const CrossReplica& context, const Variable& variable) noexcept {
   if (&variable.memory() == context.memory || variable.plain()) return kOk;
   return failed_precondition(

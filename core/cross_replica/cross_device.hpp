@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CrossDevice: an object that reduces, broadcasts and gathers values. All of TensorFlow's kinds use libdist's
-// own arithmetic, so that the choice does not affect the bits. If the host supplies its own operator or
-// functions, the results are theirs.
+// own arithmetic, so the choice between them does not affect the bits. If the host supplies its own operator
+// or functions, these determine the results.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ namespace dist {
 // acc[i] = op(acc[i], in[i])
 using AccumulateFn = void (*)(void* acc, const void* in, int64_t count, dist_dtype dtype, void* user_data);
 
-// The host's own functions, each of which writes to tensors that libdist has allocated. NULL selects
-// libdist's.
+// Functions of the host, each of which writes to tensors that libdist has allocated. NULL selects libdist's
+// own.
 struct HostFunctions {
   dist_reduce_values_fn reduce = nullptr;
   dist_broadcast_values_fn broadcast = nullptr;
@@ -35,9 +35,9 @@ struct CrossDeviceOptions {
   const char* reduce_to_device = nullptr;
   AccumulateFn accumulate = nullptr;
   void* accumulate_user_data = nullptr;
-  std::size_t accumulate_element_bytes = 0;  // 0: the dtype's
+  std::size_t accumulate_element_bytes = 0;  // 0: that of the dtype
   HostFunctions host;
-  bool has_functions = false;  // the host gave a table, even if it is empty
+  bool has_functions = false;  // the host passed a table, which may be empty
 };
 
 class CrossDevice final : public Counted {
@@ -54,8 +54,8 @@ class CrossDevice final : public Counted {
     return accumulates() || host_.reduce != nullptr || host_.broadcast != nullptr || host_.gather != nullptr;
   }
 
-  // acc = acc op value with the host's operator, in its own elements; both are row-major without gaps.
-  // check_elements() tells whether the host's elements fit. Fails if the operator throws.
+  // acc = acc op value with the host's operator, in its element type; both are row-major without gaps.
+  // check_elements() must have accepted the host's element size. Fails if the operator throws.
   Status accumulate(const dist_tensor& value, std::size_t bytes, void* acc) const {
     const std::size_t each = element_bytes_ != 0 ? element_bytes_ : dtype_size(value.dtype);
     const HostCall inside("a reduction operator", HostCall::Refuses::kCalls);
@@ -66,7 +66,7 @@ class CrossDevice final : public Counted {
   }
   Status check_elements(const dist_tensor& value, std::size_t bytes) const noexcept;
 
-  // The context of these operations for `n` replicas without a strategy.
+  // The context of these operations for `n` replicas that belong to no strategy.
   CrossReplica alone(int32_t n) noexcept {
     return {&memory(), ReplicaCount(n), &arena_, DIST_STRATEGY_MIRRORED, this};
   }
@@ -88,8 +88,8 @@ class CrossDevice final : public Counted {
   Arena arena_;
 };
 
-// Converts the status that a host function returned, adding a message if the function set none. `what` is its
-// name.
+// Converts the status that a host function returned. Adds a message if the function has recorded none. `what`
+// is the function's name.
 Status host_status(dist_status status, uint64_t failures_before, const char* what) noexcept;
 
 }  // namespace dist

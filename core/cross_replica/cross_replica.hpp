@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CrossReplica: what the cross-replica operations need from their strategy, which is in a folder above this
-// one.
+// CrossReplica: what the cross-replica operations need from their strategy. The strategy itself is in a
+// folder above this one, so they cannot use it.
 #pragma once
 
 #include <cstdint>

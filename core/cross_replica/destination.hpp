@@ -20,16 +20,17 @@ struct Destination {
   bool everywhere = false;       // on every replica; then no pointer is set
 };
 
-// A validated destination. All memory belongs to the host, so it only tells whether every replica gets the
-// result as its own (a mirrored value) or the result is a single tensor.
+// A validated destination. All memory belongs to the host, so the only difference is whether every replica
+// gets the result as its own (a mirrored value) or the result is a single tensor.
 struct Place {
   bool mirrored = false;
 };
 
-// A strategy with one replica returns values as they are, whatever the destination.
+// A strategy with one replica returns values unchanged, whatever the destination.
 Status resolve(const CrossReplica& context, const Destination& destination, Place* out) noexcept;
 
-// The id in "replica:<id>"; -1 for a name of another form. Fails with NOT_FOUND if there is no such replica.
+// Returns the id in "replica:<id>", or -1 if the name has another form. Fails with NOT_FOUND if there is no
+// such replica.
 Status replica_of_device(const char* device, int32_t num_replicas, int32_t* out_id) noexcept;
 
 // Returns `result` or a mirrored value of it. Values do not change, so replicas can share one tensor.

@@ -17,7 +17,7 @@
 namespace dist {
 namespace {
 
-constexpr int64_t kBlockBytes = 64 << 10;  // of one copy; compared at once
+constexpr int64_t kBlockBytes = 64 << 10;  // bytes of one copy that are compared at once
 
 Status first_difference(Arena& arena, const VariableCopies& copies, int64_t* out) {
   const int64_t block = kBlockBytes / copies.element_bytes();
@@ -26,7 +26,7 @@ Status first_difference(Arena& arena, const VariableCopies& copies, int64_t* out
   std::atomic<int64_t> first{copies.elements()};
   DIST_TRY(arena.parallel_for(0, blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
-      // Blocks after a known difference do not matter.
+      // If a difference is known, later blocks need not be compared.
       int64_t known = first.load(std::memory_order_relaxed);
       if (b * block >= known) return;
       const int64_t last = std::min((b + 1) * block, known);
@@ -54,8 +54,8 @@ struct Elements {
   ValueRef joined;  // which owns the bytes if there are several workers
 };
 
-// `own` must have room for one element of each local copy. This function allocates no memory after join(), because a
-// worker that failed there would return another status than its peers.
+// `own` must have room for one element of each local copy. Allocates no memory after join(): if that failed
+// on one worker, it would return another status than its peers.
 Status gather_elements(const CrossReplica& context, const VariableCopies& copies, int64_t element,
                        std::byte* own, Elements* out) {
   const auto size = static_cast<std::size_t>(copies.element_bytes());
@@ -72,7 +72,7 @@ Status gather_elements(const CrossReplica& context, const VariableCopies& copies
   return kOk;
 }
 
-// The copy with the most common value; the lowest one if there are several.
+// The copy with the most common value. If several values are equally common, the lowest copy.
 int32_t most_common(const Elements& elements) noexcept {
   int32_t most = 0;
   int32_t best = 0;
@@ -87,7 +87,7 @@ int32_t most_common(const Elements& elements) noexcept {
   return best;
 }
 
-// For example "[1, 2]": the index of an element in a row-major tensor.
+// Writes the index of an element in a row-major tensor, for example "[1, 2]".
 void write_index(const dist_tensor& tensor, int64_t element, char* text, std::size_t size) noexcept {
   int64_t index[DIST_MAX_NDIM];
   for (int32_t d = tensor.ndim - 1; d >= 0; --d) {
@@ -141,7 +141,7 @@ Status check_drift(const CrossReplica& context, const Variable& variable, Drift*
   }
   *out = Drift{};
   const VariableCopies copies(variable);
-  // Workers that have nothing to compare must agree on that, too.
+  // Workers that have nothing to compare must agree on that as well.
   const bool across = context.workers != nullptr;
   const bool compared = !variable.sync_on_read() && (variable.mirrored() || !across);
   int64_t element = copies.elements();
@@ -159,7 +159,7 @@ Status check_drift(const CrossReplica& context, const Variable& variable, Drift*
   const int32_t expected = most_common(elements);
   int32_t differs = 0;
   while (differs < elements.count && elements.same(differs, expected)) ++differs;
-  // The copies were written meanwhile.
+  // The copies were written during the comparison.
   if (differs == elements.count) return kOk;
   out->element = element;
   out->expected = GlobalReplica{expected};

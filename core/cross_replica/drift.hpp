@@ -10,7 +10,7 @@
 
 namespace dist {
 
-// The place where copies differ. Numbers are -1 if they do not.
+// Where the copies differ. Numbers are -1 if they do not differ.
 struct Drift {
   int32_t num_copies = 0;              // compared copies; 0 if the copies of the variable need not be equal
   GlobalReplica replica = kNoReplica;  // lowest replica whose copy is not the most common one
@@ -18,8 +18,9 @@ struct Drift {
   int64_t element = -1;  // first element that differs anywhere
 };
 
-// DATA_LOSS if copies differ; the error's fields have the replica, the variable and both elements, and *out
-// is set as well. elements.hpp defines equality. All workers must call it together, and get the same result.
+// Fails with DATA_LOSS if copies differ. The error's fields then contain the replica, the variable and both
+// elements, and *out is set as well. elements.hpp defines equality. All workers must call this together, and
+// all get the same result.
 Status check_drift(const CrossReplica& context, const Variable& variable, Drift* out);
 
 }  // namespace dist

@@ -31,7 +31,7 @@ struct Ranges {
   int64_t count;
 };
 
-// Digests of the first copy.
+// Computes digests of the first copy.
 Status digest(Arena& arena, const VariableCopies& copies, const Ranges& ranges, uint64_t* out) {
   const int64_t range_bytes = ranges.each * copies.element_bytes();
   const int64_t grain = std::max<int64_t>(int64_t{FoldPlan::kSerialBytes} / range_bytes, 1);
@@ -43,14 +43,14 @@ Status digest(Arena& arena, const VariableCopies& copies, const Ranges& ranges, 
   });
 }
 
-// Two words per digest. Their maximum over all workers shows whether all digests are equal.
+// Represents a digest by two words. Their maximum over all workers shows whether all digests are equal.
 void state(uint64_t digest, int64_t (&words)[2]) noexcept {
   words[0] = static_cast<int64_t>(digest);
   words[1] = static_cast<int64_t>(~digest);
 }
 bool all_same(const int64_t (&words)[2]) noexcept { return words[0] == ~words[1]; }
 
-// Identifies what the workers compare. The digest covers all of it, the text as much as fits.
+// Identifies the object of the comparison. The digest covers all of it, the text as much as fits.
 struct Subject {
   explicit Subject(const Variable& variable) noexcept {
     const dist_tensor copy = variable.first_copy();
@@ -74,7 +74,8 @@ struct Subject {
   uint64_t digest;
 };
 
-// The first element of [0, last) in which the first copies of the workers differ, or `last`.
+// Finds the first element of [0, last) in which the first copies of the workers differ; `last` if there is
+// none.
 Status search(const CrossReplica& context, const VariableCopies& copies, const Subject& subject, int64_t last,
               int64_t* out) {
   *out = last;
@@ -89,7 +90,7 @@ Status search(const CrossReplica& context, const VariableCopies& copies, const S
                                       subject.digest));
     int64_t differs = 0;
     while (differs < ranges.count && all_same(words[differs])) ++differs;
-    // No difference after all: the known position remains.
+    // The copies do not differ before the known position, so that position is the result.
     if (differs == ranges.count) return kOk;
     first = ranges.begin(differs);
     last = ranges.end(differs);
@@ -116,7 +117,7 @@ Status first_difference_across(const CrossReplica& context, const Variable& vari
   std::copy_n(whole, 2, words + 1);
   DIST_TRY(context.workers->largest(words, subject.text, subject.digest));
   std::copy_n(words + 1, 2, whole);
-  // It cannot be after this worker's own, and not before the first element.
+  // The result cannot be after this worker's own first difference, and not before the first element.
   const int64_t known = -std::min<int64_t>(words[0], 0);
   *out = known;
   if (known == copies.elements() && all_same(whole)) return kOk;

@@ -16,11 +16,11 @@
 namespace dist {
 
 // `first_here`: the first element in which the copies of this worker differ, or the number of elements. *out
-// is the same for the copies of all workers, and equal on all of them. All workers must call it for the same
-// variable, otherwise it fails.
+// receives the first element in which any copies of the workers differ, or the number of elements; it is the
+// same on all workers. All workers must call this for the same variable, otherwise it fails.
 Status first_difference_across(const CrossReplica& context, const Variable& variable, int64_t first_here,
                                int64_t* out);
-// For a variable that is not compared: only checks that all workers call it for the same one.
+// For a variable that is not compared: only checks that all workers call this for the same variable.
 Status agree_on_none(const CrossReplica& context, const Variable& variable);
 
 }  // namespace dist

@@ -75,7 +75,7 @@ Status FoldPlan::add_shared(SharedFolds& folds, dist_reduce_op op, std::span<con
   return kOk;
 }
 
-// In the order of a collective's lists: contribution by contribution.
+// The sources are in the order of a collective's lists: contribution by contribution.
 Status FoldPlan::run_shared() {
   for (SharedFolds& folds : shared_) {
     const std::size_t n = folds.results.size();
@@ -132,7 +132,8 @@ void FoldPlan::run_block(const Fold& fold, std::size_t block, bool stream) const
 
 Status FoldPlan::run(Arena& arena) {
   if (workers_ != nullptr) DIST_TRY(run_shared());
-  // Results that do not fit in the cache anyway bypass it, so that their old contents are not read first.
+  // If the results do not fit in the cache anyway, they are stored past it, so that their old contents need
+  // not be read first.
   const bool stream = result_bytes_ > last_level_cache_bytes() / 2;
   const auto blocks = [this, stream](int64_t first, int64_t last) {
     const FpEnvironment environment;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folds many tensors in this process's memory at once. All of them are cut into blocks, which the threads
-// share.
+// divide among themselves.
 //
-// Invariant: each element is folded on its own, so the cut does not affect the bits.
+// Invariant: each element is folded independently of the others, so the cut does not affect the bits.
 #pragma once
 
 #include <cstddef>
@@ -24,16 +24,17 @@ namespace dist {
 
 // Returns OK for the operators that reduce values from outside: SUM and MEAN.
 Status check_reduction(dist_reduce_op op) noexcept;
-// Returns OK for a dtype that can be summed in these numerics.
+// Returns OK for a dtype that can be summed with these numerics.
 Status check_numerics_of(dist_numerics numerics, dist_dtype dtype) noexcept;
 
 class FoldPlan {
  public:
-  // A loop over fewer bytes is not worth waking a thread. The sources of a block fit in the nearer caches.
+  // Waking a thread takes longer than a loop over fewer bytes. The sources of a block fit in the nearer
+  // caches.
   static constexpr std::size_t kSerialBytes = std::size_t{256} << 10;
   static constexpr std::size_t kBlockBytes = std::size_t{64} << 10;
 
-  // `workers`: folds the replicas' tensors of all workers; NULL: there are no others.
+  // `workers` folds the tensors of the replicas of all workers; NULL: there are no other workers.
   explicit FoldPlan(Memory& memory, dist_numerics numerics = DIST_NUMERICS_ORDERED,
                     AcrossWorkers* workers = nullptr)
       : memory_(memory),
@@ -44,16 +45,16 @@ class FoldPlan {
         kept_(&memory),
         shared_{SharedFolds(memory), SharedFolds(memory)} {}
 
-  // Adds the fold to = sources[0] op sources[1] op ..., in the plan's numerics, divided by `divisor` for
+  // Adds the fold to = sources[0] op sources[1] op ..., with the plan's numerics, divided by `divisor` for
   // MEAN. All tensors are row-major without gaps and must stay valid until run(). check_op() must accept `op`
   // and `dtype`.
   void add(dist_dtype dtype, dist_reduce_op op, double divisor, std::size_t count,
            std::span<const std::byte* const> sources, void* to);
 
-  // Adds a fold of the replicas' tensors, of equal shape and dtype, strided or not, into a new tensor *out,
-  // whose elements are set by run(). All calls must pass the same `op`.
+  // Adds a fold of the replicas' tensors, which have equal shapes and dtypes and may be strided, into a new
+  // tensor *out. run() sets its elements. All calls must pass the same `op`.
   Status add(dist_reduce_op op, std::span<const dist_tensor> sources, ValueRef* out);
-  // The same for a tensor that each worker has.
+  // The same for a tensor of which each worker has one.
   Status add_of_workers(dist_reduce_op op, const dist_tensor& source, ValueRef* out);
 
   // Keeps a value that contains a source until run() has ended.
@@ -64,7 +65,7 @@ class FoldPlan {
  private:
   struct Fold {
     ReduceKernel kernel;
-    ExactKernel exact;  // used instead; NULL: none
+    ExactKernel exact;  // if not NULL, used in place of the other kernel
     std::size_t count;
     std::size_t first_source;  // index in sources_
     std::size_t first_block;   // counted over all folds
@@ -75,11 +76,11 @@ class FoldPlan {
     std::byte* to;
   };
 
-  // Folds over several workers, in a collective's format: those with a tensor for each replica, and those
-  // with one for each worker.
+  // The folds over several workers, in the format of a collective. Some have a tensor for each replica,
+  // others have one for each worker.
   struct SharedFolds {
     explicit SharedFolds(Memory& memory) : sources(&memory), results(&memory), contributions(0) {}
-    std::pmr::vector<dist_tensor> sources;  // of one fold after the other
+    std::pmr::vector<dist_tensor> sources;  // the sources of one fold after those of the other
     std::pmr::vector<dist_tensor> results;
     std::size_t contributions;  // per fold
   };

@@ -17,7 +17,7 @@
 namespace dist {
 namespace {
 
-// Checks that the tensors fit each other, and computes the concatenated shape.
+// Checks that the tensors fit together, and computes the concatenated shape.
 Status check_parts(std::span<const dist_tensor> tensors, int32_t axis, const Path& path,
                    int64_t (&shape)[DIST_MAX_NDIM], int32_t* out_axis) noexcept {
   const dist_tensor& first = tensors[0];
@@ -101,14 +101,14 @@ class Gatherer {
   }
 
   // The copies of a variable are distinct, like components. Other values that are not distributed are
-  // returned as they are.
+  // returned unchanged.
   Status gather_undistributed(Value& value, const Path& path, ValueRef* out) {
     if (value.kind() == DIST_VALUE_INDEXED_SLICES) {
       return fail(DIST_UNIMPLEMENTED, "%s is %s, but only tensors and nests of tensors can be gathered",
                   PathText(path).c_str(), Value::kind_name(value.kind()));
     }
     const Variable* const variable = value.variable();
-    // With several workers it is one part for each.
+    // With several workers, the value is one part for each worker.
     if (variable == nullptr && context_.workers != nullptr && value.has_tensor()) {
       const dist_tensor mine = value.tensor();
       return join(context_, {&mine, 1}, axis_, path, out);

@@ -12,8 +12,8 @@
 
 namespace dist {
 
-// Concatenates the components of each per-replica or mirrored leaf of `value` along `axis`; a negative axis
-// counts from the end. A leaf that is not distributed is returned as it is. See dist_gather().
+// Concatenates the components of each per-replica or mirrored leaf of `value` along `axis`. A negative axis
+// counts from the end. A leaf that is not distributed is returned unchanged. See dist_gather().
 Status gather(const CrossReplica& context, Value& value, int32_t axis, ValueRef* out);
 
 // Concatenates tensors of one dtype that differ in size only along `axis`. Uses the host's function if the

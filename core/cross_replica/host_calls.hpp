@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls the host's own cross-device functions: allocates the tensors that they write, and turns an error that
-// they return into a message.
+// Calls the host's own cross-device functions: allocates the tensors to which they write, and turns an error
+// that they return into a message.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace dist {
 // Whether the context has a host function that reduces.
 bool host_reduces(const CrossReplica& context) noexcept;
 
-// The tensors must fit each other and the operator. *out is a new tensor with the operator's result dtype.
+// The tensors must fit together and fit the operator. *out is a new tensor with the operator's result dtype.
 Status reduce_by_host(const CrossReplica& context, dist_reduce_op op, std::span<const dist_tensor> tensors,
                       ValueRef* out);
 // Returns a mirrored value, with a copy for each replica.

@@ -70,7 +70,7 @@ Status Reducer::check_components(const Value& value, const Path& path) const noe
                           num_local());
 }
 
-// Requires a copy for each replica, or a single copy if the variable is not reduced.
+// Requires one copy for each replica, or a single copy if the variable is not reduced.
 Status Reducer::check_copies(const Variable& variable, const Path& path) const noexcept {
   const bool folded = variable.sync_on_read();
   if (variable.num_copies() == num_local()) return kOk;
@@ -80,8 +80,8 @@ Status Reducer::check_copies(const Variable& variable, const Path& path) const n
       PathText(path).c_str(), variable.name(), variable.num_copies(), num_local());
 }
 
-// A distributed value: folds its components, which may be nests or indexed slices. A single component is
-// returned as it is.
+// For a distributed value: folds its components, which may be nests or indexed slices. A single component is
+// returned unchanged.
 Status Reducer::add_components(Value& value, const Path& path, ValueRef* out) {
   DIST_TRY(check_components(value, path));
   if (axes_.empty() && context_.replicas.global() == 1) {
@@ -122,13 +122,13 @@ Status Reducer::add_slices(std::span<Value* const> components, const Path& path,
   return put_there(std::move(joined), out);
 }
 
-// A value that all replicas share; for a variable, each replica has its own copy.
+// For a value that all replicas share. If it is a variable, each replica has its own copy.
 Status Reducer::add_copies(Value& value, const Path& path, ValueRef* out) {
   components_.assign(static_cast<std::size_t>(num_local()), &value);
   return add_tensors(components_, path, out);
 }
 
-// A value that is not distributed is one contribution of each worker, as in TensorFlow.
+// A value that is not distributed counts as one contribution of each worker, as in TensorFlow.
 Status Reducer::add_of_workers(Value& value, const Path& path, ValueRef* out) {
   if (value.kind() == DIST_VALUE_INDEXED_SLICES) {
     Value* const mine[] = {&value};
@@ -150,7 +150,8 @@ Status Reducer::not_reducible(const Value& value, const Path& path, std::size_t 
               to_one_tensor() ? "without axes " : "");
 }
 
-// A value that is equal on all replicas: its mean is the value itself, and its sum is most likely a mistake.
+// For a value that is equal on all replicas: its mean is the value itself, and its sum is most likely a
+// mistake.
 Status Reducer::add_equal(Value& value, const Path& path, ValueRef* out) {
   const Variable* const variable = value.variable();
   const bool one_contribution =

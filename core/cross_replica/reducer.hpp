@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reducer: walks nests of values, adds a fold for each leaf, and runs all folds at the end. A rule describes
-// how the four kinds of reductions differ.
+// Reducer: walks over nests of values, adds a fold for each leaf, and runs all folds at the end. The rules
+// describe how the four kinds of reductions differ.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace dist {
 
-// TensorFlow's rules. If the host has an operator, it is cross_device's accumulate.
+// TensorFlow's rules. The host's operator is the accumulate function of cross_device.
 enum class ReduceRules {
   kReduce,    // to one tensor, optionally over axes of each component; ignores the host's operator
   kReduceTo,  // a value that is not distributed has a mean but no sum; ignores the host's operator
@@ -30,12 +30,12 @@ class Reducer {
  public:
   Reducer(const CrossReplica& context, ReduceRules rules, dist_reduce_op op);
 
-  // For kReduce: the axes to reduce as well.
+  // For kReduce: the axes that are reduced as well.
   void set_axes(std::span<const int32_t> axes) noexcept { axes_ = axes; }
-  // Otherwise: the destination of the values that are added next.
+  // For the other rules: the destination of the values that are added next.
   Status set_destination(const Destination& destination) noexcept;
 
-  // *out is complete after run().
+  // *out is complete after run() has returned.
   Status add(Value& value, const Path& path, ValueRef* out);
   Status run();
 
@@ -48,7 +48,7 @@ class Reducer {
   Status check_components(const Value& value, const Path& path) const noexcept;
   Status check_copies(const Variable& variable, const Path& path) const noexcept;
   Status add_components(Value& value, const Path& path, ValueRef* out);
-  // For components that check_alike() has accepted.
+  // For components that check_alike() accepts.
   Status add_column(std::span<Value* const> components, const Path& path, ValueRef* out);
   Status add_slices(std::span<Value* const> components, const Path& path, ValueRef* out);
   Status add_copies(Value& value, const Path& path, ValueRef* out);

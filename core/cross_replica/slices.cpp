@@ -17,13 +17,13 @@ Status join_part(const CrossReplica& context, std::span<Value* const> slices, st
                  const Path& path, ValueRef* out) {
   std::pmr::vector<dist_tensor> tensors(context.memory);
   for (const Value* const value : slices) tensors.push_back(value->items()[part]->tensor());
-  // Always with libdist's own concatenation: the host's functions only know tensors.
+  // Always uses libdist's own concatenation, because the host's functions accept only tensors.
   CrossReplica own = context;
   own.cross_device = nullptr;
   return join(own, tensors, 0, path, out);
 }
 
-// rows / n, in the result dtype of MEAN.
+// *out = rows / n, in the result dtype of MEAN.
 Status divide(const CrossReplica& context, FoldPlan& plan, const ValueRef& rows, double n, ValueRef* out) {
   const dist_tensor from = rows->tensor();
   dist_tensor to = from;
@@ -39,7 +39,7 @@ Status divide(const CrossReplica& context, FoldPlan& plan, const ValueRef& rows,
   return kOk;
 }
 
-// The number of slices of all workers: one for each of a worker's replicas, or a single one.
+// Counts the slices of all workers: one for each of a worker's replicas, or a single one.
 Status count_all(const CrossReplica& context, std::size_t mine, double* out) {
   auto all = static_cast<int64_t>(mine);
   dist_tensor count{&all, DIST_I64, 0, nullptr, nullptr};

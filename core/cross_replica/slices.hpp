@@ -12,9 +12,9 @@
 
 namespace dist {
 
-// Concatenates the replicas' rows and indices, in the order of ids, so an index that several replicas have
-// occurs several times. MEAN divides the rows by the number of replicas. The rows are set by plan.run(). The
-// dense shape is replica 0's.
+// Concatenates the replicas' rows and indices in the order of ids. An index that several replicas have
+// therefore occurs several times. MEAN divides the rows by the number of replicas. plan.run() sets the rows.
+// The dense shape is that of replica 0.
 Status join_slices(const CrossReplica& context, FoldPlan& plan, dist_reduce_op op,
                    std::span<Value* const> slices, const Path& path, ValueRef* out);
 
