@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kCore = kMeshNdim - 1;  // the last dimension: the cores of a chip
 
-// A computation that fits the mesh. Products are below kMaxPositions, which is checked first.
+// The layout of replicas in the mesh, if the computation fits. Products are below kMaxPositions, which is
+// checked first.
 struct Blocks {
   Coordinates shape{};      // of a replica, in devices
   Coordinates stride{};     // distance between devices
@@ -47,7 +48,7 @@ Status read_blocks(const Coordinates& mesh, const Computation& computation, Bloc
                               CoordinatesText(mesh).text);
     }
     out->footprint[i] = static_cast<int32_t>(footprint);
-    // Strided blocks interleave: as many as the stride has steps.
+    // Strided blocks interleave: as many of them fit into one another as the stride has steps.
     out->counts[i] = mesh[i] / out->footprint[i] * out->stride[i];
     out->devices *= out->shape[i];
     out->max_replicas *= out->counts[i];
@@ -76,8 +77,8 @@ int32_t ceil_of_root(int32_t n, std::size_t power) noexcept {
   }
 }
 
-// A box of at least n replicas, close to a cube. The dimension with the least room is handled first, so that
-// the others take the rest; if they are equal, core comes first, then x, y and z.
+// Returns a box of at least n replicas that is close to a cube. The dimension with the least room is handled
+// first, so that the others take the rest. Among equal dimensions, core comes first, then x, y and z.
 Coordinates replica_box(const Coordinates& counts, int32_t n) noexcept {
   std::array<std::size_t, kMeshNdim> order = {kCore, 0, 1, 2};
   const auto key = [&](std::size_t axis) { return std::pair(counts[axis], (axis + 1) % kMeshNdim); };
@@ -106,7 +107,7 @@ class Layout {
     made_.assign(all.begin(), all.begin() + numbers);
   }
 
-  // The rings consist of chips; the cores of a chip are consecutive.
+  // The rings consist of chips. The cores of a chip are consecutive.
   void as_rings() {
     const Coordinates& shape = blocks_.shape;
     const Coordinates box = replica_box(blocks_.counts, n_);

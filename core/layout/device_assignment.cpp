@@ -22,7 +22,7 @@ Status check_counts(int32_t num_replicas, int32_t num_logical_devices, std::size
   return kOk;
 }
 
-// An index as in Python; -1 if it is out of range.
+// Converts an index as Python does; -1 if it is out of range.
 constexpr int32_t wrapped(int32_t index, int32_t size) noexcept {
   const int32_t at = index < 0 ? index + size : index;
   return at < size && at >= 0 ? at : -1;

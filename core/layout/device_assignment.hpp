@@ -18,7 +18,7 @@ namespace dist {
 class DeviceAssignment final : public Counted {
  public:
   // core_assignment[(replica * logical_devices + d) * ndim + axis] are positions in the mesh. A device may
-  // occur more than once, and a hole is allowed.
+  // occur more than once, and a position may be a hole.
   static Status create(Ref<Topology> topology, const int32_t* core_assignment, int32_t num_replicas,
                        int32_t num_logical_devices, std::size_t ndim, Ref<DeviceAssignment>* out);
 
@@ -31,7 +31,7 @@ class DeviceAssignment final : public Counted {
   Status coordinates(int32_t replica, int32_t logical_device, const int32_t** out) const noexcept;
   Status place(int32_t replica, int32_t logical_device, DevicePlace* out) const noexcept;
   // Returns the replicas, in ascending order, whose logical device `logical_device` belongs to the task, as
-  // many as there is room for. *out_n is their number, which is at least one.
+  // many as fit into `out`. *out_n is their total number, which is at least one.
   Status lookup_replicas(int32_t task, int32_t logical_device, std::span<int32_t> out,
                          std::size_t* out_n) const noexcept;
 
@@ -60,15 +60,12 @@ struct Computation {
 
 // Places replicas on a topology by TensorFlow's rule (DeviceAssignment.build):
 //
-// - If devices are missing, replicas take devices in the order of tasks, whatever the order and the shape of
-//   their block; strides are
-//   rejected.
-// - AUTO makes rings of replicas, and of each replica's devices, if blocks span the whole last dimension,
-//   have no stride, and as many
-//   replicas are requested as fit. RING requires that.
-// - Otherwise replicas form a box as close to a cube as possible: core first, then x, y and z. The devices of
-//   a block are row-major,
-//   with core fastest.
+// - If devices are missing, replicas take devices in the order of tasks, independently of the order and of
+// the shape of their block. Strides are rejected.
+// - AUTO makes rings of replicas, and rings of each replica's devices, if blocks span the whole last
+// dimension and have no stride, and as many replicas are requested as fit. RING requires that.
+// - Otherwise replicas form a box that is as close to a cube as possible, with core first, then x, y and z.
+// The devices of a block are in row-major order, with core fastest.
 Status build_assignment(Ref<Topology> topology, const Computation& computation, Ref<DeviceAssignment>* out);
 
 }  // namespace dist

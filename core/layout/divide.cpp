@@ -36,7 +36,7 @@ class Divider {
   }
 
  private:
-  // The plain tensor behind a value; for a variable, a view of the replica's copy.
+  // Finds the plain tensor of a value. For a variable, this is a view of the replica's copy.
   Status whole_of(Value& value, ValueRef* out) const {
     if (value.sharding() != nullptr) {
       *out = ValueRef::share(&value.whole());
@@ -76,7 +76,7 @@ class Divider {
     return Value::create_sharded(memory_, whole, sharding, pointers, begins.data(), out);
   }
 
-  // Assigns the whole tensor, or nothing.
+  // Gives the whole tensor to each device that has it, and nothing to the others.
   Status share(Value& whole, const Sharding& sharding, ValueRef* out) const {
     const ValueRef nothing = Value::create_none(memory_);
     std::pmr::vector<Value*> shards(static_cast<std::size_t>(sharding.num_logical_devices), &whole, &memory_);

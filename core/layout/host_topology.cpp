@@ -11,7 +11,7 @@ namespace {
 constexpr std::array<int CpuPlace::*, kMeshNdim> kLevels = {&CpuPlace::package, &CpuPlace::numa,
                                                             &CpuPlace::core, &CpuPlace::thread};
 
-// The first level at which they differ.
+// The first level at which the two places differ.
 std::size_t level_of_difference(const CpuPlace& a, const CpuPlace& b) noexcept {
   std::size_t level = 0;
   while (level < kMeshNdim && a.*kLevels[level] == b.*kLevels[level]) ++level;
@@ -35,7 +35,7 @@ Status topology_of_places(Memory& memory, std::span<const CpuPlace> places, bool
   Coordinates shape{1, 1, 1, 1};
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     if (i != 0) {
-      // Two CPUs at the same place, which no real machine has, count as different threads.
+      // No real machine has two CPUs at the same place. Such CPUs count as different threads.
       const std::size_t level = std::min(level_of_difference(sorted[i - 1], sorted[i]), kMeshNdim - 1);
       ++at[level];
       std::fill(at.begin() + static_cast<std::ptrdiff_t>(level) + 1, at.end(), 0);

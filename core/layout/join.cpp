@@ -13,7 +13,7 @@ namespace {
 
 using Results = std::span<const ValueRef>;
 
-// The tiles of a whole, with sizes taken from the tensors.
+// The tiles of a whole tensor. Their sizes are those of the devices' tensors.
 class Tiles {
  public:
   Tiles(Memory& memory, Results tensors, const Sharding& how)
@@ -21,7 +21,7 @@ class Tiles {
         how_(how),
         begins_(tensors.size() * static_cast<std::size_t>(how.ndim), 0, &memory) {}
 
-  // Whether they fit together; `out_misfit` is the first device whose tensor does not.
+  // Whether the tiles fit together. If not, `out_misfit` is the first device whose tensor does not fit.
   bool fit(std::size_t* out_misfit) noexcept {
     const dist_tensor first = tensors_[0]->tensor();
     for (std::size_t d = 0; d < tensors_.size(); ++d) {
@@ -29,7 +29,7 @@ class Tiles {
       const dist_tensor tensor = tensors_[d]->tensor();
       if (tensor.dtype != first.dtype || tensor.ndim != how_.ndim) return false;
       for (int32_t i = 0; i < how_.ndim; ++i) {
-        // Tiles next to each other must begin at the same position and have the same size in this dimension.
+        // Adjacent tiles must begin at the same position and have the same size in this dimension.
         const int64_t index = index_of(d, i);
         const auto first_there = static_cast<std::size_t>(index * step_of(i));
         if (tensor.shape[i] != tensors_[first_there]->tensor().shape[i]) return false;
@@ -201,7 +201,7 @@ class Joiner {
     return divide(memory_, value, LocalReplica{0}, how, out);
   }
 
-  // Copies the tiles into a new whole, of which they become the shards.
+  // Copies the tiles into a new whole tensor. Views of it become the shards.
   Status split(Results results, Tiles& tiles, const Sharding& how, ValueRef* out) {
     int64_t shape[DIST_MAX_NDIM];
     tiles.shape(shape);

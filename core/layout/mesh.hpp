@@ -14,7 +14,7 @@ namespace dist {
 inline constexpr std::size_t kMeshNdim = 4;
 using Coordinates = std::array<int32_t, kMeshNdim>;
 
-// Limit for the positions of a mesh and the devices of a topology, such that the tables for them fit in some
+// Limit for the positions of a mesh and the devices of a topology. With it, the tables for them take a few
 // megabytes.
 inline constexpr std::size_t kMaxPositions = DIST_MAX_MESH_POSITIONS;
 
@@ -36,7 +36,7 @@ class Mesh {
   std::size_t positions() const noexcept { return positions_; }
   // Row-major. A coordinate of -1 means the last one, as in Python.
   std::size_t position_of(const int32_t* coordinates) const noexcept;
-  // The same with a check that it is inside; `what` begins the message.
+  // The same, but checks that the position is inside the mesh. `what` is the beginning of messages.
   Status find(const int32_t* coordinates, const char* what, std::size_t* out) const noexcept;
   Coordinates coordinates_of(std::size_t position) const noexcept;
 

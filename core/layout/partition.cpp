@@ -8,7 +8,7 @@ namespace {
 
 using Number = long long;  // as printf expects it
 
-// The product, or -1 if it exceeds `most` or a number is below 1, which no number of devices can equal.
+// The product, or -1 if it exceeds `most` or a number is below 1. No number of devices equals -1.
 int64_t bounded_product(std::span<const int64_t> numbers, int64_t most) noexcept {
   int64_t product = 1;
   for (const int64_t number : numbers) {
@@ -18,8 +18,8 @@ int64_t bounded_product(std::span<const int64_t> numbers, int64_t most) noexcept
   return product;
 }
 
-// The number of elements of a tensor: kUnknownSize if a size is unknown, unless another one is 0; -2 if it
-// overflows.
+// Returns the number of elements of a tensor: kUnknownSize if a size is unknown and no other one is 0, or
+// kTooMany if it overflows.
 constexpr int64_t kTooMany = -2;
 int64_t elements_of(std::span<const int64_t> sizes) noexcept {
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return 0;

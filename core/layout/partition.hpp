@@ -12,7 +12,7 @@
 
 namespace dist {
 
-// A size that is not known before there is a tensor.
+// A size that is unknown until there is a tensor.
 inline constexpr int64_t kUnknownSize = -1;
 
 // Receives the numbers of a shard.
@@ -20,7 +20,7 @@ struct Shard {
   int64_t* tile;  // may be NULL
   int64_t* begin;
   int64_t* size;
-  int64_t* elements;  // number of elements; 0 for a scalar of another device; may be NULL
+  int64_t* elements;  // number of elements; 0 for a scalar that another device has; may be NULL
 };
 
 struct Partition {
@@ -36,7 +36,7 @@ struct Partition {
   // on, number of parts.
   Status check() const noexcept;
   // For a valid partition: writes a number for each dimension to the shard's tile, begin and size. Numbers
-  // that depend on an unknown size are unknown.
+  // that depend on an unknown size are kUnknownSize.
   Status shard(int32_t device, const Shard& out) const noexcept;
 
  private:

@@ -27,7 +27,7 @@ Status divided_axis(const Partitioned& what, std::size_t* axis) noexcept {
   return kOk;
 }
 
-// All other dimensions have one part.
+// Writes the numbers of parts. Dimensions other than `axis` have one part.
 void write(const Partitioned& what, std::size_t axis, int64_t parts, int64_t* out) noexcept {
   std::fill_n(out, what.shape.size(), int64_t{1});
   out[axis] = parts;

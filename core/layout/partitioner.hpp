@@ -17,7 +17,7 @@ struct Partitioned {
   int64_t element_bytes;  // not used for a fixed number of shards
 };
 
-// `out` has one number per dimension. INVALID_ARGUMENT as described in partitioner.h.
+// `out` has one number per dimension. Fails with INVALID_ARGUMENT as described in partitioner.h.
 Status fixed_shards(const Partitioned& what, int32_t num_shards, int64_t* out) noexcept;
 Status min_size(const Partitioned& what, int64_t min_shard_bytes, int32_t max_shards, int64_t* out) noexcept;
 Status max_size(const Partitioned& what, int64_t max_shard_bytes, int32_t max_shards, int64_t* out) noexcept;

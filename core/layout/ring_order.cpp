@@ -9,8 +9,8 @@ namespace {
 
 using Chips = std::pmr::vector<Chip>;
 
-// A ring through a box that is flat in `depth`, without its first chip: alternately right and left through
-// all rows except for column 0, which is the way back.
+// A ring through a box that is flat in `depth`, without its first chip. It goes alternately right and left
+// through all rows but leaves out column 0, through which it returns.
 //
 //     0 -- 1 -- 2 -- 3
 //     |              |
@@ -63,8 +63,8 @@ std::pmr::vector<Chip> ring_order(int32_t x, int32_t y, int32_t z, std::pmr::mem
     Plane{1, 2, 0, y, z}.open_ring(0, &order);
     return order;
   }
-  // Layers one after the other, every second one backwards, so that each begins where the previous one ended.
-  // The corners that they omit are the way back. A single layer is a ring by itself.
+  // The layers follow each other, and every second one is reversed, so that each begins where the previous
+  // one has ended. The corners that they omit form the way back. A single layer is a ring by itself.
   const Plane plane{0, 1, 2, x, y};
   for (int32_t layer = 0; layer < z; ++layer) {
     const auto begin = static_cast<std::ptrdiff_t>(order.size());

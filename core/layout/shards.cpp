@@ -5,7 +5,7 @@
 namespace dist {
 namespace {
 
-// Whether some shard differs from what an even split produces.
+// Whether any shard differs from what an even split would produce.
 bool is_uneven(const Value& sharded, const Partition& how) noexcept {
   if (how.kind != DIST_PARTITION_SPLIT) return false;
   for (std::size_t i = 0; i < how.shape.size(); ++i) {

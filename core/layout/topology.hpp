@@ -16,7 +16,7 @@
 
 namespace dist {
 
-// The device at a position. A hole has none.
+// The device at a position. In a hole, both numbers are -1.
 struct DevicePlace {
   int32_t task = -1;
   int32_t device = -1;  // within the task
@@ -34,14 +34,14 @@ class Topology final : public Counted {
   // later one is used.
   static Status create(Memory& memory, std::span<const int32_t> mesh_shape, const int32_t* device_coordinates,
                        int32_t num_tasks, int32_t num_devices_per_task, Ref<Topology>* out);
-  // The same with the host's CPUs.
+  // The same for the CPUs of the host.
   static Status create(Memory& memory, std::span<const int32_t> mesh_shape, const int32_t* device_coordinates,
                        const HostCpus& host, Ref<Topology>* out);
 
   const Mesh& mesh() const noexcept { return mesh_; }
   int32_t num_tasks() const noexcept { return num_tasks_; }
   int32_t num_devices_per_task() const noexcept { return num_devices_per_task_; }
-  // As they were given, including negative ones.
+  // As the caller passed them, including negative ones.
   std::span<const int32_t> device_coordinates() const noexcept { return device_coordinates_; }
   // The holes, in row-major order.
   std::span<const Coordinates> missing() const noexcept { return missing_; }
@@ -49,8 +49,8 @@ class Topology final : public Counted {
   Status at(const int32_t* coordinates, DevicePlace* out) const noexcept;
 
   bool is_host() const noexcept { return is_host_; }  // whether the devices are this host's CPUs
-  // The host's CPU that corresponds to a device; -1 for a hole. Fails with FAILED_PRECONDITION if devices are
-  // not this host's CPUs.
+  // The CPU of the host that corresponds to a device; -1 for a hole. Fails with FAILED_PRECONDITION if the
+  // devices are not this host's CPUs.
   Status cpu_of(DevicePlace place, int32_t* out) const noexcept;
 
   // A description in lines of the form "subject: words".
@@ -76,10 +76,11 @@ class Topology final : public Counted {
   bool by_hwloc_ = false;
 };
 
-// The name of a device: "/job:worker/task:0/device:TPU:1"; without a job "/task:0/device:TPU:1". The name of
-// its host: ".../device:CPU:0".
+// The name of a device is "/job:worker/task:0/device:TPU:1", or "/task:0/device:TPU:1" without a job. The
+// name of its host is ".../device:CPU:0".
 enum class NameOf { kDevice, kHost };
-// `out` has `size` bytes. If that is too small, fails with INVALID_ARGUMENT and writes nothing.
+// Writes the name to `out`, which has `size` bytes. If these are too few, fails with INVALID_ARGUMENT and
+// writes nothing.
 Status write_name(NameOf of, DevicePlace place, const char* job, char* out, std::size_t size) noexcept;
 
 }  // namespace dist
