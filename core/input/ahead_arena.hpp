@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AheadArena: the oneTBB arena in which a dataset prepares batches ahead. Only the two files that use it include this
-// header, since oneTBB's own headers are large.
+// AheadArena: the oneTBB arena in which a dataset prefetches batches. Only the two files that use it include
+// this header, because oneTBB's own headers are large.
 #pragma once
 
 #include <mutex>
@@ -15,7 +15,7 @@ class AheadArena final : public Counted {
  public:
   explicit AheadArena(Memory& memory) : Counted(memory) {}
 
-  // Lets a oneTBB thread run the task. Throws if there is no memory; the next call may succeed.
+  // Lets a oneTBB thread run the task. Throws if memory is exhausted; the next call may succeed.
   template <class Task>
   void enqueue(Task&& task) {
     if (!tasks_.started()) start();
@@ -25,8 +25,8 @@ class AheadArena final : public Counted {
  private:
   void start() {
     const std::lock_guard lock(starting_);
-    // oneTBB's own width: it writes a warning to stderr when it is asked for more workers than it has, which can be
-    // none if its first caller ran on one CPU.
+    // Use oneTBB's own number of threads. If more are requested than oneTBB has, it writes a warning to
+    // stderr, and it may have none if it was first called on a thread that could use only one CPU.
     if (!tasks_.started()) tasks_.start(tbb::task_arena::automatic);
   }
 

@@ -7,7 +7,7 @@
 
 namespace dist {
 
-// For the current mode.
+// Begins to measure the current mode.
 void AheadChoice::begin_measuring() noexcept {
   window_ = in_window_ = 0;
   count_ = {};
@@ -28,7 +28,7 @@ bool AheadChoice::gave_at(int64_t now_ns) noexcept {
   return true;
 }
 
-// Prefetch only if it is clearly faster, because it uses more of the machine.
+// Chooses prefetching only if it is clearly faster, because it uses more of the machine.
 void AheadChoice::choose() noexcept {
   for (std::size_t way = 0; way < 2; ++way) {
     const auto middle = times_ns_[way].begin() + kOfEach / 2;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides whether a pass prefetches its next batch, if the host leaves that open.
+// Decides whether a pass prefetches its next batch, if the host leaves the choice to libdist.
 //
 // Prefetching occupies a thread that the replicas may need, and moves the batch between caches. Preparing a
-// batch in place costs the caller's time. Which is faster depends on idle cores, the work per batch, and
-// whether the source waits for a disk. So it is measured, as the time from one batch to the next: measurement
-// windows alternate between both modes, and the mode with the smaller median is used for some hundred
-// batches, longer each time the choice is confirmed. The choice never affects the batches or their order.
+// batch in place takes the caller's time. Which of them is faster depends on idle cores, on the work per
+// batch, and on whether the source waits for a disk. Therefore the time from one batch to the next is
+// measured. Measurement windows alternate between both modes, and the mode with the smaller median is used
+// for some hundred batches, for longer each time the choice is confirmed. The choice never affects the
+// batches or their order.
 #pragma once
 
 #include <array>
@@ -15,8 +16,8 @@ namespace dist {
 
 class AheadChoice {
  public:
-  // For each mode: batches that are not counted because they still belong to the previous mode, and counted
-  // ones.
+  // In each window: batches that are not counted because they were still prepared in the previous mode, and
+  // batches that are counted.
   static constexpr int kSkipped = 2;
   static constexpr int kCounted = 8;
   static constexpr int kWindows = 4;  // in total, alternating between the modes
@@ -25,10 +26,10 @@ class AheadChoice {
 
   // Whether to prefetch the next batch.
   bool ahead() const noexcept { return ahead_; }
-  // Begins a pass: the time until its first batch is not counted.
+  // Begins a pass. The time until its first batch is not counted.
   void begin_pass() noexcept { last_ns_ = kNone; }
-  // Records that the host gets a batch. Reads the clock only while measuring. Returns true if a choice was
-  // made.
+  // Records that the host receives a batch. Reads the clock only while measuring. Returns true if a choice
+  // was made.
   template <class Clock>
   bool gave(Clock&& now_ns) noexcept {
     if (left_ > 0) [[likely]] {
@@ -39,7 +40,7 @@ class AheadChoice {
   }
 
   bool chosen() const noexcept { return chosen_; }
-  // The medians that the choice is based on, as time from batch to batch; 0: not measured yet.
+  // The medians on which the choice is based, as time from batch to batch; 0: not measured yet.
   int64_t ahead_ns() const noexcept { return median_ns_[1]; }
   int64_t in_place_ns() const noexcept { return median_ns_[0]; }
 
@@ -55,7 +56,7 @@ class AheadChoice {
   bool chosen_ = true;  // the latest choice
   int64_t keep_ = kLeastKept / 2;
   int64_t left_ = 0;         // batches before the next measurement; 0: measuring now
-  int64_t last_ns_ = kNone;  // time of the previous batch; kNone: unknown
+  int64_t last_ns_ = kNone;  // when the previous batch was delivered; kNone: unknown
   int window_ = 0;
   int in_window_ = 0;
   std::array<int, 2> count_{};  // number of measured times

@@ -19,7 +19,7 @@ bool is_cuttable_composite(const Value& value) noexcept {
   return value.kind() == DIST_VALUE_RAGGED || value.kind() == DIST_VALUE_SPARSE;
 }
 
-// Copies to row-major memory.
+// Copies a tensor to row-major memory.
 void copy_tensor(const dist_tensor& from, std::byte* to, std::size_t bytes) noexcept {
   if (bytes == 0) return;  // an empty tensor may have no address
   if (from.strides == nullptr) {
@@ -148,7 +148,7 @@ class Builder {
     return make_leaf(memory_, parts_, row, write, out);
   }
 
-  // Texts and objects cannot be stored in a tensor: each replica gets a list.
+  // Texts and objects cannot be stored in a tensor, so each replica gets a list.
   Status stack_handles(Column column, ValueRef* out) {
     if (column[0]->is_composite()) {
       return fail(
@@ -173,7 +173,7 @@ class Builder {
     const dist_tensor model = column[0]->tensor();
     TensorSize row_size;
     const dist_tensor row{nullptr, model.dtype, model.ndim - 1, model.shape + 1, nullptr};
-    std::byte unset;  // its address stands in for the data of a row, which nothing reads
+    std::byte unset;  // its address represents the data of a row, which are not read
     dist_tensor checked = row;
     checked.data = &unset;
     DIST_TRY(check_tensor(checked, "element", &row_size));

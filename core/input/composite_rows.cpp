@@ -27,7 +27,7 @@ void set_index(const dist_tensor& tensor, int64_t at, int64_t value) noexcept {
   }
 }
 
-// A tensor with the dtype and shape of `model` except for `rows`, not initialized.
+// Creates an uninitialized tensor with `rows` rows, otherwise with the dtype and shape of `model`.
 Status rows_like(Memory& memory, const dist_tensor& model, int64_t rows, ValueRef* out) {
   int64_t shape[DIST_MAX_NDIM];
   std::copy_n(model.shape, model.ndim, shape);
@@ -56,8 +56,8 @@ Status together(Memory& memory, dist_value_kind kind, std::span<const ValueRef> 
   return create_composite(memory, kind, items, out);
 }
 
-// Each level of row splits indexes the next one: converts the range of rows, from the outside in, to a range
-// of values.
+// Each level of row splits indexes the next one. So the range of rows is converted from the outside in to a
+// range of values.
 Status cut_ragged(Memory& memory, const Value& ragged, int64_t first, int64_t count, ValueRef* out) {
   std::pmr::vector<ValueRef> parts(ragged.items().size(), &memory);
   for (std::size_t level = 1; level < parts.size(); ++level) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of ragged and sparse tensors, which take the role of a tensor's first dimension in a batch.
+// The rows of ragged and sparse tensors. In a batch, they correspond to the first dimension of a tensor.
 #pragma once
 
 #include <cstdint>

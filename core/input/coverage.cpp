@@ -16,7 +16,7 @@ struct Read {
 
 bool earlier(const Read& a, const Read& b) noexcept { return a.example < b.example; }
 
-// Collects the numbers that replicas got: three per example.
+// Collects the numbers that replicas have received: three per example.
 void add_examples(const Value& batch, int32_t worker, std::pmr::vector<Read>& to) {
   if (batch.distributed()) {
     for (const ValueRef& component : batch.items()) add_examples(*component, worker, to);
@@ -40,7 +40,7 @@ Status read_pass(Pass& pass, int32_t worker, std::pmr::vector<Read>& to) {
   }
 }
 
-// For example "element 5" or "element 5 of file 2, example 3", for messages.
+// Writes for example "element 5" or "element 5 of file 2, example 3", for messages.
 void describe(const Read& read, bool files, bool batches, char* text, std::size_t size) noexcept {
   char file[40] = "";
   char example[40] = "";

@@ -18,7 +18,7 @@ int64_t Cutter::wanted() const noexcept {
 
 bool Cutter::cut(int64_t found) noexcept {
   if (division_.cut == Division::Cut::kSizes) return cut_to_sizes(found);
-  // An element that is a batch counts as full, whatever its number of examples.
+  // An element that is a batch counts as full, regardless of its number of examples.
   const bool full = division_.batch == 0 || found == division_.batch;
   if (!full && (found == 0 || division_.drop_remainder)) return false;
   for (std::size_t r = 0; r < parts_.size(); ++r) {
@@ -28,7 +28,7 @@ bool Cutter::cut(int64_t found) noexcept {
   return true;
 }
 
-// A piece of size 0 counts as a piece until the source is known to have ended.
+// A piece of size 0 counts as a piece unless the source is known to have ended.
 bool Cutter::cut_to_sizes(int64_t found) noexcept {
   bool any = false;
   int64_t first = 0;

@@ -26,11 +26,11 @@ class Cutter {
   // The maximum number of examples in the next batch.
   int64_t wanted() const noexcept;
   // Cuts the next batch from `found` examples: as many as wanted, or all that are left. Returns false if
-  // these do not make a batch; then the pass is over.
+  // these are not enough for a batch. The pass then ends.
   bool cut(int64_t found) noexcept;
   std::span<const Part> parts() const noexcept { return parts_; }
 
-  // Number of batches so far, or of pieces if these are counted.
+  // Number of batches so far. If pieces are counted instead, the number of pieces.
   int64_t batches() const noexcept { return batches_; }
   void skip(int64_t batches) noexcept { batches_ += batches; }
 

@@ -13,14 +13,15 @@ namespace dist {
 namespace {
 
 Status check_one_pipeline(const DatasetOptions& options) noexcept {
-  if (options.replication_mode != DIST_INPUT_PER_REPLICA) return kOk;  // divide() checks the others
+  if (options.replication_mode != DIST_INPUT_PER_REPLICA) return kOk;  // divide() checks the other modes
   return fail(
       DIST_UNIMPLEMENTED,
       "`replication_mode` is `DIST_INPUT_PER_REPLICA`, but one source cannot be read once for each replica; "
       "`dist_dataset_create_from_function()` makes a dataset for each");
 }
 
-// Only prefetch and replication_mode may be set; everything else belongs to the datasets that the function creates.
+// Only prefetch and replication_mode may be set. All other options belong to the datasets that the function
+// creates.
 Status check_function_options(const DatasetOptions& options, bool may_replicate) noexcept {
   Division division;
   DIST_TRY(divide(options, 1, {}, {}, &division));
@@ -79,7 +80,7 @@ Dataset::Dataset(Memory& memory, const Readers& readers, const DatasetOptions& o
 
 Dataset::~Dataset() = default;
 
-// The last step of creation that can fail, except for checks of the options.
+// The last step of creation that can fail, apart from checks of the options.
 Status Dataset::set_source(Ref<Source> source) {
   if (of_strategys_workers_ && options_.worker_index != readers_.me) {
     return invalid_argument(
@@ -157,7 +158,7 @@ Status DatasetMaker::make(const InputContext& context, Ref<Dataset>* out) const 
   const dist_status code = fn_(context, &handle, user_data_);
   Dataset* const made = dynamic_cast<Dataset*>(reinterpret_cast<Counted*>(handle));
   if (code != DIST_OK) {
-    // Releases the returned dataset, whatever the status.
+    // The caller of the function owns the returned dataset, also if the status is an error.
     if (made != nullptr) Dataset::close(made);
     if (failures_on_this_thread() != failures && last_error().code == code) return Status(code);
     return fail(
@@ -229,7 +230,7 @@ bool Dataset::has_static_shapes() const noexcept {
 }
 
 Status Dataset::make_pass_for_one(Ref<Pass>* out) {
-  // The function that created it knew its input pipeline.
+  // The function that created the dataset has already taken the input pipeline into account.
   DatasetOptions options = options_;
   if (of_strategys_workers_) {
     options.num_workers = 0;

@@ -25,7 +25,7 @@ namespace dist {
 
 class AheadArena;
 
-// The input pipeline that a function creates a dataset for.
+// Describes the input pipeline for which a function creates a dataset.
 struct InputContext {
   int32_t num_input_pipelines = 1;
   int32_t input_pipeline_id = 0;
@@ -40,11 +40,11 @@ class Dataset;
 // A host function that creates the dataset of an input pipeline.
 class DatasetMaker {
  public:
-  // The callee passes the ownership of *out_dataset to the caller.
+  // The caller owns *out_dataset and must release it.
   using Fn = dist_status (*)(const InputContext& context, dist_dataset** out_dataset, void* user_data);
 
   DatasetMaker(Fn fn, void* user_data) noexcept : fn_(fn), user_data_(user_data) {}
-  // On failure, uses the message of the function if it set one.
+  // On failure, uses the function's message if it has recorded one.
   Status make(const InputContext& context, Ref<Dataset>* out) const;
 
  private:
@@ -52,17 +52,18 @@ class DatasetMaker {
   void* const user_data_;
 };
 
-// The replicas that a dataset makes batches for: those of this worker, and the position among other workers.
+// The replicas for which a dataset makes batches: those of this worker, and the position of this worker among
+// the others.
 struct Readers {
   // NOLINTNEXTLINE(google-explicit-constructor): usually the number of replicas is all that is needed
   Readers(int32_t replicas) noexcept : num_replicas(replicas) {}
 
   int32_t num_replicas;
   int32_t me = 0;
-  Ref<WorkerLayout> workers;  // NULL if there is only one
-  Ref<Steps> steps;           // NULL if there is only one
+  Ref<WorkerLayout> workers;  // NULL if there is only one worker
+  Ref<Steps> steps;           // NULL if there is only one worker
   bool no_helpers = false;    // do not prefetch unless the dataset's options ask for it
-  // For prefetching threads: whether the host has chosen CPUs, and which ones.
+  // For prefetching threads: whether the host has selected CPUs, and which ones.
   bool on_cpus = false;
   CpuSet cpus;
 };
@@ -84,11 +85,11 @@ class Dataset final : public Counted {
   static Status create_from_function(Memory& memory, const Readers& readers, bool may_replicate,
                                      const DatasetMaker& maker, const DatasetOptions& options,
                                      Ref<Dataset>* out);
-  // Converts a handle. INVALID_ARGUMENT if it is NULL or not a dataset. `call` is the host's function, for
-  // messages.
+  // Converts a handle. Fails with INVALID_ARGUMENT if it is NULL or not a dataset. `call` is the host's
+  // function, for messages.
   static Status of(dist_dataset* handle, const char* call, Dataset** out) noexcept;
-  // Releases the owner's reference; iterators have their own. Does nothing in a forked child, because a
-  // thread that does not exist there may have held a lock.
+  // Releases the owner's reference; iterators have references of their own. Has no effect in a forked child,
+  // because a thread that does not exist there may have held a lock.
   static void close(Dataset* dataset) noexcept;
 
   Dataset(Memory& memory, const Readers& readers, const DatasetOptions& options);
@@ -101,9 +102,9 @@ class Dataset final : public Counted {
   const DatasetOptions& options() const noexcept { return options_; }
   const Division& division() const noexcept { return division_; }
   Source& source() const noexcept { return *source_; }
-  // In this worker.
+  // The number of replicas in this worker.
   int32_t num_replicas() const noexcept { return readers_.num_replicas; }
-  // The vote with other workers on each step; NULL if there are none.
+  // The vote with other workers on each step; NULL if there is only one worker.
   Steps* steps() const noexcept { return readers_.steps.get(); }
   bool is_of_function() const noexcept { return of_function_; }
   // Whether all batches have the same shape, so that none can be empty.
@@ -112,18 +113,20 @@ class Dataset final : public Counted {
   Status make_pass(Ref<Pass>* out) { return source_->make_pass(recipe(division_), out); }
   // A pass whose batches are not split, as for a single replica.
   Status make_pass_for_one(Ref<Pass>* out);
-  // A batch without examples, for a worker that is out of data. *out stays NULL if a part of the batches
-  // cannot be empty.
+  // Makes a batch without examples, for a worker whose source has ended. *out stays NULL if a part of the
+  // batches cannot be empty.
   Status make_empty(ValueRef* out);
-  // The pass of another worker of the same dataset, over a different source.
+  // Makes the pass of another worker with the same dataset, over a different source.
   Status make_pass_of(int32_t worker, Source& source, Ref<Pass>* out);
 
-  // For iterators: takes the number of the next pass, or makes the next one follow `number`.
+  // For iterators: count_pass() takes the number of the next pass, and continue_after() makes the
+  // next pass follow `number`.
   uint64_t count_pass() noexcept { return passes_.fetch_add(1, std::memory_order_relaxed); }
   void continue_after(uint64_t number) noexcept;
   // The maximum number of prefetched batches.
   int64_t prefetch() const noexcept { return prefetch_; }
-  // Whether prefetching is decided by measurement, and the measurements of earlier passes.
+  // Whether measurements decide on prefetching. ahead_choice() and keep() access those of earlier
+  // passes.
   bool measures_ahead() const noexcept { return prefetch_ > 0 && options_.prefetch == 0; }
   AheadChoice ahead_choice() const noexcept {
     const std::lock_guard lock(choice_mutex_);
@@ -138,7 +141,7 @@ class Dataset final : public Counted {
   // The CPUs for its threads; NULL: any.
   const CpuSet* cpus() const noexcept { return readers_.on_cpus ? &readers_.cpus : nullptr; }
 
-  // The host's handle, until a function's caller takes the dataset over.
+  // The handle that the host has, until the caller of a function takes the dataset over.
   LiveHandle& handle() noexcept { return handle_; }
 
  private:
@@ -150,11 +153,11 @@ class Dataset final : public Counted {
   }
 
   const Readers readers_;
-  bool of_strategys_workers_;  // the workers are those of the strategy, not others given in the options
+  bool of_strategys_workers_;  // the workers are the strategy's, not others given in the options
   DatasetOptions options_;
   Ref<Sizes> sizes_;  // copy of options_.batch_sizes
   Division division_;
-  int64_t prefetch_;  // number of batches
+  int64_t prefetch_;  // maximum number of prefetched batches
   mutable std::mutex choice_mutex_;
   AheadChoice choice_;  // protected by choice_mutex_
   bool of_function_ = false;

@@ -12,7 +12,7 @@ namespace {
 
 using Components = std::span<Value* const>;
 
-// A list of texts or objects is a batch of them, that is a leaf.
+// A list of texts or objects is a batch of them, and therefore a leaf.
 bool is_batch_of_handles(const Value& value) noexcept {
   if (value.kind() != DIST_VALUE_LIST || value.items().empty()) return false;
   return std::all_of(value.items().begin(), value.items().end(), [](const ValueRef& item) {
@@ -42,7 +42,7 @@ Status join_items(Memory& memory, Components components, ValueRef* out) {
   return Value::create_like(memory, model, items, out);
 }
 
-// NULL if an item cannot be empty.
+// Stores NULL if an item cannot be empty.
 Status empty_items(Memory& memory, Value& model, ValueRef* out) {
   const std::size_t n = model.items().size();
   std::pmr::vector<ValueRef> empty(n, &memory);

@@ -15,7 +15,7 @@ namespace dist {
 Status join_components(Memory& memory, std::span<Value* const> components, ValueRef* out);
 
 // Creates the component of a replica without examples: like `model`, but empty. *out stays NULL if a part of
-// `model` cannot be empty (a scalar or a text).
+// `model` cannot be empty, such as a scalar or a text.
 Status empty_like(Memory& memory, Value& model, ValueRef* out);
 
 }  // namespace dist

@@ -78,8 +78,8 @@ Status check_files(const SourceFacts& source, int64_t workers) noexcept {
       source.num_files, static_cast<long long>(workers));
 }
 
-// The number of replicas of the workers before this one, and of all. Without a layout, all workers have the
-// same number.
+// The number of replicas of the workers before this one, and of all workers. Without a layout, all workers
+// have the same number of replicas.
 struct Replicas {
   int64_t first;
   int64_t all;
@@ -89,8 +89,8 @@ Replicas replicas_of(const DatasetOptions& options, int64_t own) noexcept {
   return {options.worker_index * own, options.num_workers * own};
 }
 
-// The replicas of all workers get what those of a single process would. Every worker therefore reads
-// everything.
+// The replicas of all workers get what the replicas of a single process would get. Therefore every worker
+// reads everything.
 Status divide_as_one_process(const DatasetOptions& options, Division* out) noexcept {
   if (options.worker_batches != 0 ||
       (options.shard_policy != DIST_SHARD_AUTO && options.shard_policy != DIST_SHARD_DATA)) {
@@ -105,7 +105,8 @@ Status divide_as_one_process(const DatasetOptions& options, Division* out) noexc
   return kOk;
 }
 
-// With several workers: this one's part of the source, and whether batches are split over all workers.
+// With several workers: determines this worker's part of the source, and whether batches are split over all
+// workers.
 Status divide_between_workers(const DatasetOptions& options, int32_t policy, const SourceFacts& source,
                               Division* out) noexcept {
   if (options.as_one_process != 0) return divide_as_one_process(options, out);
@@ -140,8 +141,8 @@ Status divide_between_workers(const DatasetOptions& options, int32_t policy, con
     out->cut = Division::Cut::kSizes;
     out->pieces = replicas.all;
     out->size_offset = replicas.first;
-    // With different numbers of replicas the offset grows by one, so every worker gets the same amount after
-    // as many steps as there are replicas.
+    // If workers have different numbers of replicas, the offset grows by one in each step, so that every
+    // worker has received the same amount after as many steps as there are replicas.
     if (!even) out->size_turn = 1;
   }
   return kOk;

@@ -30,10 +30,10 @@ struct DatasetOptions {
   dist_input_mode replication_mode = DIST_INPUT_PER_WORKER;
   std::span<const int64_t> batch_sizes = {};
   int32_t as_one_process = 0;
-  Ref<WorkerLayout> layout{};  // of num_workers workers; NULL: all have as many replicas as this one
+  Ref<WorkerLayout> layout{};  // of num_workers workers; NULL: each has as many replicas as this one
 };
 
-// A copy of the caller's batch_sizes.
+// A copy of the caller's batch sizes.
 class Sizes final : public Counted {
  public:
   Sizes(Memory& memory, std::span<const int64_t> sizes)
@@ -46,7 +46,7 @@ struct Turn {
   int64_t first = 0;
   int64_t step = 1;
   bool takes(int64_t index) const noexcept { return index % step == first; }
-  // How many of the indices 0 .. n-1 it contains.
+  // Returns how many of the indices 0 .. n-1 it contains.
   int64_t of(int64_t n) const noexcept { return n <= first ? 0 : (n - first - 1) / step + 1; }
 };
 
@@ -71,7 +71,7 @@ struct Division {
   int64_t size_offset = 0;  // kSizes without `sizes`: offset for piece_size(), of `pieces`
   int64_t size_turn = 1;    // the same: increment of the offset from step to step
   Ref<Sizes> sizes;
-  // The parts for this worker.
+  // The parts of this worker.
   Turn files;
   Turn elements;
   Turn batches;
@@ -83,18 +83,19 @@ struct Division {
   int64_t size(int64_t index, int64_t batch_examples) const noexcept;
 };
 
-// The properties of a source that the division depends on.
+// The properties of a source on which the division depends.
 struct SourceFacts {
   bool has_files = false;
   std::size_t num_files = 0;
 };
 
-// The errors are TensorFlow's: INVALID_ARGUMENT for an index that is not a worker's (unless all workers read
-// everything), NOT_FOUND if the source lacks files, FAILED_PRECONDITION for a hint that is not followed.
+// Fails as TensorFlow does: with INVALID_ARGUMENT for an index that is not a worker's (unless all workers
+// read everything), with NOT_FOUND if the source has no files, and with FAILED_PRECONDITION for a hint that
+// is not followed.
 Status divide(const DatasetOptions& options, int64_t replicas, const Ref<Sizes>& sizes,
               const SourceFacts& source, Division* out) noexcept;
 
-// The repeating sequence of one worker's piece sizes, num_workers * replicas numbers.
+// Returns the sequence of one worker's piece sizes, num_workers * replicas numbers, after which it repeats.
 Status batch_sizes_for_worker(int64_t batch, int64_t num_workers, int64_t replicas, int64_t worker,
                               std::span<int64_t> out) noexcept;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ElementPath: a place in the structure of an element as text, such as "[1]['x']", for messages. Long paths
-// are truncated.
+// ElementPath: a position in the structure of an element as text, such as "[1]['x']", for messages. Long
+// paths are truncated.
 #pragma once
 
 #include <algorithm>

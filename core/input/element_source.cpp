@@ -51,7 +51,7 @@ class ElementPass final : public Pass {
   }
 
   Position position() const noexcept override {
-    // An element that is open but not used yet counts as not read.
+    // An element that has been read but not used yet counts as not read.
     const bool open = static_cast<bool>(open_.element);
     return {0, reader_.count() - (open ? 1 : 0), open ? open_.first : 0, cutter_.batches()};
   }
@@ -72,7 +72,7 @@ class ElementPass final : public Pass {
     if (slices_.empty()) DIST_TRY(show_model());
     const Status status = division_.batch == 0 ? split_elements(memory(), slices_, cutter_.parts(), out)
                                                : stack_elements(memory(), slices_, cutter_.parts(), out);
-    slices_.clear();  // it may refer to the host's memory
+    slices_.clear();  // the slices may refer to the host's memory
     return status;
   }
 
@@ -138,7 +138,8 @@ class ElementPass final : public Pass {
     return kOk;
   }
 
-  // A batch without examples is modelled on the next element. Without one, nothing is known about it.
+  // Without examples, the next element serves as the model of the batch. If there is no such element either,
+  // the structure of a batch is unknown.
   Status show_model() {
     DIST_TRY(or_over(open_element()));
     slices_.push_back({open_.element, open_.index, open_.first, 0});
@@ -179,7 +180,7 @@ class ElementPass final : public Pass {
   Reader reader_;
   Cutter cutter_;
   Slice open_;                      // the unused part of an element
-  std::pmr::vector<Slice> slices_;  // of one batch; kept for its capacity
+  std::pmr::vector<Slice> slices_;  // of one batch; not freed in between, to keep its capacity
   bool over_ = false;
 };
 
@@ -209,12 +210,12 @@ Status HostSource::element(std::size_t file, int64_t index, ValueRef* out) {
   DIST_TRY(check_may_wait(nullptr));
   const std::lock_guard lock(one_at_a_time_);
   dist_value* element = nullptr;
-  // The code of this thread's error record tells whether the callback has recorded a message. It is cleared
-  // meanwhile.
+  // The code in this thread's error record shows whether the callback has recorded a message, so the code is
+  // cleared before the call.
   ErrorRecord& error = last_error();
   const dist_status before = std::exchange(error.code, DIST_OK);
   const dist_status code = call(file, index, &element);
-  ValueRef given = ValueRef::adopt(reinterpret_cast<Value*>(element));  // released whatever the status
+  ValueRef given = ValueRef::adopt(reinterpret_cast<Value*>(element));  // released even if the call fails
   const bool has_words = error.code != DIST_OK;
   if (!has_words) error.code = before;
   if (code == DIST_OK) {

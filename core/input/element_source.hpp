@@ -10,11 +10,11 @@
 
 #include "core/input/source.hpp"
 
-struct dist_value;  // what a host source returns: a Value
+struct dist_value;  // the type that a host source returns; it is a Value
 
 namespace dist {
 
-// HostSource: the host's callback and data. The data is released with release(user_data) on destruction.
+// HostSource: the host's callback and data. Its destructor calls release(user_data).
 class HostSource : public Counted {
  public:
   using Fn = dist_status (*)(dist_strategy* strategy, int64_t index, dist_value** out_element,
@@ -23,17 +23,17 @@ class HostSource : public Counted {
                                  dist_value** out_element, void* user_data);
   using Release = void (*)(void* user_data);
 
-  // `strategy` is only passed to the callbacks.
+  // `strategy` is only passed on to the callbacks.
   HostSource(Memory& memory, dist_strategy* strategy, Fn fn, FileFn file_fn,
              std::span<const char* const> names, void* user_data);
-  // Must be called last, when creation can no longer fail: before, nothing is released.
+  // Must be called last, when creation can no longer fail. Until then, nothing is released.
   void own(Release on_end) noexcept { on_end_ = on_end; }
 
   bool has_files() const noexcept { return file_fn_ != nullptr; }
   std::size_t num_files() const noexcept { return names_.size(); }
   const char* name(std::size_t file) const noexcept { return names_[file].c_str(); }
-  // Element `index`, of the file if there are files. OUT_OF_RANGE if it does not exist. On failure, uses the
-  // message of the callback if it set one.
+  // Returns element `index`, which is an index in the file if there are files. Fails with OUT_OF_RANGE if
+  // there is no such element. On failure, uses the callback's message if it has recorded one.
   Status element(std::size_t file, int64_t index, ValueRef* out);
 
  private:
@@ -43,7 +43,7 @@ class HostSource : public Counted {
 
   dist_status call(std::size_t file, int64_t index, dist_value** out_element);
 
-  std::mutex one_at_a_time_;  // guarantees the host that passes do not call it concurrently
+  std::mutex one_at_a_time_;  // ensures that passes do not call the host concurrently
   dist_strategy* const strategy_;
   const Fn fn_;
   const FileFn file_fn_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks on an element before a batch is made of it: how many examples it has, and whether replicas may get
-// it unchanged.
+// Checks on an element before it becomes part of a batch: how many examples it has, and whether replicas can
+// receive it unchanged.
 #include "core/input/batch.hpp"
 #include "core/input/composite_rows.hpp"
 #include "core/input/element_path.hpp"
@@ -36,7 +36,7 @@ class ExampleCounter {
     return kOk;
   }
 
-  // -1: the element has no tensor.
+  // -1: the element contains no tensor.
   int64_t examples() const noexcept { return examples_; }
 
  private:

@@ -74,7 +74,7 @@ class FunctionPass final : public Pass {
     for (const Ref<Pass>& pass : passes_) pass->start(number());
   }
 
-  // Takes the next batch for replica `r`, or none if its pass has ended.
+  // Takes the next batch for replica `r`. There is none if the replica's pass has ended.
   Status deal(std::size_t r) {
     const std::size_t at = source_->one_for_each() ? r : 0;
     if (over_[at]) return kOk;
@@ -83,8 +83,8 @@ class FunctionPass final : public Pass {
     return over_[at] ? kOk : status;
   }
 
-  // The last step: replicas without a batch get an empty one. If there cannot be an empty one, there is no
-  // step.
+  // Completes the last step: replicas without a batch get an empty one. If a batch cannot be empty, the step
+  // is dropped.
   Status fill_up(Value& model) {
     for (ValueRef& one : dealt_) {
       if (!one) DIST_TRY(empty_like(memory(), model, &one));

@@ -17,16 +17,16 @@
 
 namespace dist {
 
-// Connects an iterator with its task in oneTBB's queue; there is at most one. The task may start after the
-// iterator and even the host's allocator are gone. So the ticket is not allocated from Memory, but lives as
-// long as the task.
+// Connects an iterator with its task in oneTBB's queue. There is at most one task. It may start after the
+// iterator, and even the host's allocator, have been destroyed. So the ticket is not allocated from Memory,
+// and it exists as long as the task.
 struct Iterator::Ticket {
   enum State { kNotQueued, kValid, kTakenBack };
 
   explicit Ticket(Iterator& owner) noexcept : iterator(&owner) {}
   bool change(State from, State to) noexcept { return state.compare_exchange_strong(from, to); }
 
-  Iterator* const iterator;  // valid while the ticket is valid, and until its task is done
+  Iterator* const iterator;  // exists while the ticket is valid, and until its task has finished
   std::atomic<State> state{kNotQueued};
 };
 
@@ -56,7 +56,7 @@ Status Iterator::create(Dataset& dataset, Ref<Iterator>* out) {
   DIST_TRY(dataset.make_pass(&pass));
   Ref<Iterator> iterator =
       make_counted<Iterator>(dataset.memory(), Ref<Dataset>::share(&dataset), std::move(pass));
-  // Last, so that a failure uses up no number.
+  // This comes last, so that a failure does not use up a number.
   iterator->begin(dataset.count_pass());
   *out = std::move(iterator);
   return kOk;
@@ -108,7 +108,7 @@ Iterator::~Iterator() {
   if (dataset_->measures_ahead()) dataset_->keep(choice_);
 }
 
-// On return a batch is ready, or there is none.
+// When this returns OK, a batch is ready or the pass has ended.
 Status Iterator::prepare(Lock& lock, const Interrupt& interrupt, const char* call) {
   DIST_TRY(dataset_->check_process());
   DIST_TRY(check_may_wait(call));
@@ -123,7 +123,7 @@ Status Iterator::look(const Interrupt& interrupt, const char* call, bool* there)
   Lock lock(mutex_, std::defer_lock);
   DIST_TRY(prepare(lock, interrupt, call));
   *there = !ready_.empty();
-  // Later there might be no batch to take as a model.
+  // Create the empty batch now, because later there may be no batch to use as a model.
   if (*there && !empty_) DIST_TRY(empty_like(memory(), *ready_.front().batch, &empty_));
   return *there || end_.code == DIST_OUT_OF_RANGE ? kOk : fail(end_);
 }
@@ -180,7 +180,8 @@ Status Iterator::await_batch(Lock& lock, const Interrupt& interrupt) {
     return kOk;
   }
   while (!made_.wait_for(lock, kSlice, made)) {
-    // The check may wait for a peer's report. Do not hold the lock, which the maker needs.
+    // The check may wait for a report from a peer. The lock must not be held then, because the maker needs
+    // it.
     lock.unlock();
     const Status status = interrupt.check(interrupt.context);
     lock.lock();
@@ -196,11 +197,13 @@ Status Iterator::position(Position* out) {
   return kOk;
 }
 
-// Lets a task make the next batch, if prefetching is wanted. Only an optimization: otherwise next() makes it.
+// Enqueues a task that makes the next batch, if prefetching is wanted. This is only an optimization:
+// otherwise next() makes the batch.
 void Iterator::make_ahead(const Lock&) noexcept {
   if (ticket_ == nullptr || ahead_ || closing_ || end_.code != DIST_OK) return;
   if (static_cast<int64_t>(ready_.size()) >= dataset_->prefetch() || !choice_.ahead()) return;
-  // A task whose ticket was taken back before it started is still queued, and becomes valid again.
+  // If a task's ticket was taken back before the task started, the task is still queued, and its ticket
+  // becomes valid again.
   ahead_ = ticket_->change(Ticket::kTakenBack, Ticket::kValid);
   if (ahead_) return;
   ticket_->state = Ticket::kValid;
@@ -212,7 +215,7 @@ void Iterator::make_ahead(const Lock&) noexcept {
   }
 }
 
-// Returns true if no task is making a batch, and none will. Returns false if one has started.
+// Returns true if no task is making a batch and none will start. Returns false if one has started.
 bool Iterator::stop_task(const Lock&) noexcept {
   if (ahead_ && ticket_->change(Ticket::kValid, Ticket::kTakenBack)) ahead_ = false;
   return !ahead_;
@@ -220,7 +223,8 @@ bool Iterator::stop_task(const Lock&) noexcept {
 
 void Iterator::run_task(Ticket& ticket) noexcept {
   if (ticket.state.exchange(Ticket::kNotQueued) != Ticket::kValid) return;
-  // A worker thread inherits the name and signal mask of the thread that made oneTBB start it.
+  // oneTBB's worker thread has inherited name and signal mask from the thread that was running when oneTBB
+  // created it.
   name_this_thread("dist-input");
   block_async_signals();
   Iterator& self = *ticket.iterator;
@@ -230,11 +234,11 @@ void Iterator::run_task(Ticket& ticket) noexcept {
   self.make_batch(lock);
   self.ahead_ = false;
   self.make_ahead(lock);
-  // Under the lock, because the iterator may be destroyed as soon as it is open.
+  // Under the lock, because the iterator may be destroyed as soon as the lock is released.
   self.made_.notify_all();
 }
 
-// Makes a batch without holding the lock. The caller must be the only maker.
+// Makes a batch, and releases the lock meanwhile. The caller must be the only maker.
 void Iterator::make_batch(Lock& lock) {
   lock.unlock();
   Made made;
@@ -246,7 +250,7 @@ void Iterator::make_batch(Lock& lock) {
   } catch (const std::bad_alloc&) {
     status = out_of_memory();
   }
-  // The elements and their order are not needed any more.
+  // The elements and their order are no longer needed.
   if (!status.ok()) pass_ = {};
   lock.lock();
   if (status.ok()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A leaf of a batch: rows of one dtype and shape, split over the replicas. Each row is written once, directly
-// into the tensor of its replica. The whole batch is never assembled.
+// into the tensor of its replica, and the whole batch is never assembled.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@ namespace dist {
 // The rows of a batch that each replica gets. Some rows may go to no replica.
 using Parts = std::span<const Part>;
 
-// Creates a per-replica value of R tensors (a plain tensor if there is one replica) with the dtype and shape
-// of `row`, and as many rows as each part has. The elements are not initialized. row.data and row.strides are
-// not used.
+// Creates a per-replica value of R tensors, or a plain tensor if there is only one replica, with the dtype
+// and shape of `row`, and as many rows as each part has. The elements are not initialized. row.data and
+// row.strides are not used.
 Status allocate_leaf(Memory& memory, Parts parts, const dist_tensor& row, ValueRef* out);
 
 // Combines the components. A single one is returned unchanged.

@@ -12,17 +12,17 @@ struct Part {
   int64_t count = 0;
 };
 
-// Consecutive pieces of ceil(elements / replicas). The last replicas may get fewer elements, or none. A
-// partial batch is split by its own size, so that its work is distributed too (10 elements in batches of 8
-// for 2 replicas: 4 4, then 1 1).
+// Replicas get consecutive pieces of ceil(elements / replicas). The last replicas may get fewer elements, or
+// none. A partial batch is split by its own size, so that its work is distributed as well (10 elements in
+// batches of 8 for 2 replicas: 4 4, then 1 1).
 constexpr Part part_of(int64_t elements, int64_t replicas, int64_t replica) noexcept {
   const int64_t piece = elements / replicas + (elements % replicas != 0 ? 1 : 0);
-  // Detects a replica past the end by a division, because a product could overflow.
+  // A division detects a replica past the end, because a product could overflow.
   const int64_t first = piece == 0 || replica > elements / piece ? elements : piece * replica;
   return {first, std::min(piece, elements - first)};
 }
 
-// The size of a worker's piece number `index` (unbounded), when global batches are cut to sizes that add up
+// The size of a worker's piece number `index` (unbounded), if global batches are cut to sizes that add up
 // over several workers. All workers together have `pieces` pieces per batch, and `offset` of them belong to
 // the workers before this one. Sizes differ by at most 1. The larger ones rotate between workers, so that
 // each step adds up to the batch and all workers get the same amount over time.

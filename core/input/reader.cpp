@@ -7,7 +7,7 @@
 namespace dist {
 namespace {
 
-// Interleaving more files than there are makes no difference.
+// Interleaving more files than exist would make no difference.
 std::size_t cycle_length(const HostSource& host, int32_t interleave) noexcept {
   if (!host.has_files()) return 0;
   return std::clamp<std::size_t>(static_cast<std::size_t>(interleave), 1,
@@ -33,8 +33,8 @@ Status Reader::next(ValueRef* out) {
   return kOk;
 }
 
-// Like TensorFlow's interleave: when a file ends, the next one takes its place and is opened at that place's
-// turn.
+// Like TensorFlow's interleave: when a file ends, the next one takes its place in the cycle, and is opened
+// when it is that place's turn.
 Status Reader::next_of_files(ValueRef* out) {
   std::size_t idle = 0;
   while (idle < cycle_.size()) {

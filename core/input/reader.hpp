@@ -15,16 +15,16 @@ class Reader {
  public:
   Reader(Memory& memory, Ref<HostSource> host, const Turn& files, int32_t interleave);
 
-  // The next element. After OUT_OF_RANGE, it must not be called again.
+  // Reads the next element. Must not be called again after OUT_OF_RANGE.
   Status next(ValueRef* out);
   // Skips elements; must be called before the first next(). Elements of a single callback are skipped without
   // calling it; those of files are read.
   Status skip(int64_t elements);
 
-  // The file of the last element, and the number of the element in it.
+  // The file of the latest element, and the index of the element in it.
   std::size_t file() const noexcept { return last_file_; }
   int64_t index() const noexcept { return last_index_; }
-  // Number of elements so far.
+  // Number of elements read so far.
   int64_t count() const noexcept { return count_; }
 
  private:

@@ -18,7 +18,7 @@ Status reduce_pass(Dataset& dataset, TakeBatch take, ReducePassFn fn, void* user
       return fn(reinterpret_cast<dist_dataset*>(&dataset), reinterpret_cast<dist_value*>(state->get()),
                 reinterpret_cast<dist_value*>(batch.get()), &made, user_data);
     });
-    ValueRef next = ValueRef::adopt(reinterpret_cast<Value*>(made));  // released whatever the status
+    ValueRef next = ValueRef::adopt(reinterpret_cast<Value*>(made));  // released even if the call fails
     if (code != DIST_OK) {
       if (failures_on_this_thread() != failures && last_error().code == code) return Status(code);
       return fail(code, "the reducing function returned %s without a reason. Use `dist_fail()` to report one",

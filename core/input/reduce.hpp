@@ -9,15 +9,15 @@
 
 namespace dist {
 
-// A host function that computes the new state from `state` and the next batch. The callee passes the
-// ownership of *out_state to the caller.
+// A host function that computes the new state from `state` and the next batch. The caller owns *out_state and
+// must release it.
 using ReducePassFn = dist_status (*)(dist_dataset* dataset, dist_value* state, dist_value* batch,
                                      dist_value** out_state, void* user_data);
 
 // Takes the iterator's next batch; `call` is the host's function, for messages.
 using TakeBatch = Status (*)(Iterator& iterator, const char* call, ValueRef* out);
 
-// *state is the initial state and receives the result.
+// *state contains the initial state and receives the result.
 Status reduce_pass(Dataset& dataset, TakeBatch take, ReducePassFn fn, void* user_data, ValueRef* state);
 
 }  // namespace dist

@@ -17,7 +17,7 @@ namespace {
 
 using Cut = Division::Cut;
 
-// The element made of all tensors: a single tensor, or a list of several.
+// Makes an element of all tensors: a single tensor, or a list if there are several.
 Status together(Memory& memory, std::span<const ValueRef> parts, ValueRef* out) {
   if (parts.size() == 1) {
     *out = parts[0];
@@ -29,8 +29,8 @@ Status together(Memory& memory, std::span<const ValueRef> parts, ValueRef* out) 
   return Value::create(memory, DIST_VALUE_LIST, items, out);
 }
 
-// The examples of the tensors, in the order of the rows or shuffled. A row is one example or, if rows are
-// batches, several.
+// The examples of the tensors, in the order of the rows or shuffled. A row is one example. If rows are
+// batches, it is several.
 class RowPass final : public Pass {
  public:
   RowPass(Memory& memory, Ref<RowSource> source, const Recipe& recipe)
@@ -82,7 +82,7 @@ class RowPass final : public Pass {
 
  private:
   static constexpr int64_t kRowsAhead = 16;
-  static constexpr std::size_t kNearBytes = std::size_t{1} << 20;  // these stay in a cache
+  static constexpr std::size_t kNearBytes = std::size_t{1} << 20;  // so many bytes stay in a cache
 
   // The number of examples that no batch has taken yet.
   int64_t left() const noexcept { return in_row_ == 0 ? 0 : (rows_ - row_) * in_row_ - example_; }
@@ -100,8 +100,8 @@ class RowPass final : public Pass {
     return shuffle_ ? shuffle_->at(at) : at;
   }
 
-  // Fetches the beginning of a row that a shuffled pass will read soon; the CPU itself fetches the rest. Without
-  // this, the pass would wait for memory at each row.
+  // Fetches the beginning of a row that a shuffled pass will read soon; the CPU fetches the rest on its own.
+  // Otherwise the pass would wait for memory at each row.
   void fetch_row(int64_t index, const std::byte* rows, std::size_t row_bytes) noexcept {
     constexpr std::size_t kLine = 64;
     constexpr std::size_t kMost = 4 * kLine;

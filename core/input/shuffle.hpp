@@ -2,17 +2,17 @@
 // Shuffle: a permutation of 0 .. n-1 that depends only on (seed, pass, n) and is the same on every platform.
 //
 // The algorithm is a forward Fisher-Yates shuffle: for i = 0, 1, ... swap p[i] with p[i + below(n - i)]. Its
-// first k entries are final after k steps, so the cost is spread over the pass, and ending early saves the
-// rest.
+// first k entries are final after k steps. So the cost is spread over the pass, and a pass that ends early
+// saves the rest.
 //
 // Draw k (k = 1, 2, ...) is mix(key + k * G) with G = 0x9E3779B97F4A7C15, key = mix(mix(seed + G) + pass),
 // and the finalizer of SplitMix64 as mix. below(bound) masks a draw to the bits of bound - 1 and repeats
 // until the result is less than bound, so all values are equally likely.
 //
-// A draw does not depend on the swaps before it. So several steps draw first and prefetch the entries that they
-// will swap: in a long pass these entries are not in a cache.
+// A draw does not depend on the swaps before it. So several steps draw first and prefetch the entries that
+// they will swap, because in a long pass these entries are not in a cache.
 //
-// Invariant: this must never change, because orders are part of a training run.
+// Invariant: this algorithm must never change, because orders are part of a training run.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,8 @@
 
 namespace dist {
 
-// A counter-based generator: each number is a function of (seed, pass) and of how many numbers were drawn
-// before.
+// A counter-based generator: each number is a function of (seed, pass) and of how many numbers have been
+// drawn before.
 class CounterRandom {
  public:
   CounterRandom(uint64_t seed, uint64_t pass) noexcept;
@@ -41,9 +41,10 @@ class Shuffle {
  public:
   // Allocates memory for n indices.
   Shuffle(std::pmr::memory_resource& memory, uint64_t seed, uint64_t pass, int64_t n);
-  // The next `count` entries of the permutation, or as many as are left. Valid as long as the Shuffle.
+  // Returns the next `count` entries of the permutation, or as many as are left. They are valid as long as
+  // the Shuffle exists.
   std::span<const int64_t> take(int64_t count) noexcept;
-  // Entry `index` of the permutation. The entries before it are drawn too, and some after it.
+  // Returns entry `index` of the permutation. The entries before it are drawn too, and some after it.
   int64_t at(int64_t index) noexcept {
     const auto wanted = static_cast<std::size_t>(index);
     if (wanted >= taken_) [[unlikely]]
@@ -53,7 +54,7 @@ class Shuffle {
 
  private:
   static constexpr std::size_t kTogether = 32;  // steps that draw before the first of them swaps
-  static constexpr std::size_t kBlock = 64;     // steps that at() takes
+  static constexpr std::size_t kBlock = 64;     // number of steps that at() takes at once
 
   CounterRandom random_;
   std::pmr::vector<int64_t> order_;

@@ -61,7 +61,7 @@ class Specifier {
   bool whole() const noexcept { return division_.cut == Cut::kWhole || dataset_.is_of_function(); }
   bool stacked() const noexcept { return division_.batch != 0 && !whole(); }
 
-  // The number of a replica's examples in a batch of `examples` (kAny: unknown).
+  // The number of examples that a replica gets of a batch of `examples` (kAny: unknown).
   int64_t share(int64_t examples) const noexcept {
     const bool even = examples != kAny && division_.cut == Cut::kEven && examples % division_.pieces == 0;
     return even ? examples / division_.pieces : kAny;
@@ -101,7 +101,8 @@ class Specifier {
     return Value::create_text(memory(), text.end());
   }
 
-  // Rows, then the dimensions that differ between rows, then those of the values.
+  // The sizes of a composite are those of the rows, then those that differ between rows, then those of the
+  // values.
   ValueRef composite(const Value& value, const char* before) const {
     const bool ragged = value.kind() == DIST_VALUE_RAGGED;
     const dist_tensor values = value.items()[ragged ? 0 : 1]->tensor();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps: lets workers that iterate over a dataset together agree on the number of steps. All workers must
-// make the same calls in the same order.
+// Steps: workers that iterate over a dataset together agree on the number of steps through this interface.
+// All workers must make the same calls in the same order.
 #pragma once
 
 #include "core/base/memory.hpp"
@@ -12,9 +12,9 @@ class Steps : public Counted {
  public:
   // A worker's contribution to a step.
   struct Ballot {
-    bool batch = false;    // a batch of its own
-    bool nothing = false;  // not even an empty batch, because none can exist
-    bool unknown = false;  // does not know what an empty batch looks like
+    bool batch = false;    // it has a batch
+    bool nothing = false;  // it does not even have an empty batch, because a batch cannot be empty
+    bool unknown = false;  // it does not know the structure of an empty batch
   };
   struct Outcome {
     bool batch = false;  // any worker has one
@@ -23,7 +23,7 @@ class Steps : public Counted {
   };
   // Waits for the other workers. `call` is the host's function, for messages.
   virtual Status vote(const char* call, const Ballot& mine, Outcome* any) = 0;
-  // Replaces a vote: makes the other workers fail too. Returns the failure.
+  // Votes in such a way that the other workers fail, too. Returns the failure.
   virtual Status fail_all(const char* call, const ErrorRecord& why) = 0;
 
  protected:
