@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds items of a file by name with a sorted index, without scanning them.
+// Finds items of a file by name with a sorted index instead of scanning them.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,9 @@ namespace dist {
 
 using NameIndex = std::pmr::vector<std::size_t>;
 
-// Sets `index` to the indices of `items`, sorted by name(item). Files usually list their items by name, except
-// for a few texts at the end, so these are inserted rather than sorted.
+// Sets `index` to the indices of `items`, sorted by name(item). Files usually list their items by name,
+// except for a few texts at the end. These few are inserted, which is faster than
+// sorting everything.
 template <class Items, class Name>
 void sort_by_name(const Items& items, NameIndex& index, const Name& name) {
   constexpr std::ptrdiff_t kFew = 8;
@@ -29,7 +30,7 @@ void sort_by_name(const Items& items, NameIndex& index, const Name& name) {
     std::rotate(std::upper_bound(index.begin(), each, *each, before), each, each + 1);
 }
 
-// The first duplicate name, or NULL.
+// Returns the first duplicate name, or NULL.
 template <class Items, class Name>
 const char* twice(const Items& items, const NameIndex& index, const Name& name) {
   const auto at = std::adjacent_find(index.begin(), index.end(), [&](std::size_t a, std::size_t b) {
@@ -38,7 +39,7 @@ const char* twice(const Items& items, const NameIndex& index, const Name& name) 
   return at == index.end() ? nullptr : name(items[*at]);
 }
 
-// NULL if there is no such item.
+// Returns NULL if there is no such item.
 template <class Items, class Name>
 auto find_by_name(const Items& items, const NameIndex& index, const char* wanted, const Name& name)
     -> decltype(items.data()) {

@@ -14,7 +14,7 @@
 namespace dist {
 namespace {
 
-constexpr std::size_t kSlices = 16;  // bytes per step: about one byte per cycle
+constexpr std::size_t kSlices = 16;  // bytes per step; a step takes about one cycle per byte
 
 // kTables[k][b]: the checksum of byte b followed by k zero bytes.
 using Tables = std::array<std::array<uint32_t, 256>, kSlices>;

@@ -16,9 +16,9 @@ struct StoredDtype {
   dist_dtype dtype;  // 0: not supported by libdist
 };
 
-// NULL if the format has no such name.
+// Returns NULL if the format has no such name.
 const StoredDtype* stored_dtype(std::string_view name) noexcept;
-// The stored type of a libdist dtype. Sorting tensors by descending address of this object places larger
+// The stored type of a libdist dtype. Sorting tensors by descending address of these objects places larger
 // elements first, which aligns all data in the file.
 const StoredDtype* stored_dtype(dist_dtype dtype) noexcept;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds to the message of an error, such as the name of the file that it is about. The error keeps everything else, for
-// example the worker at fault.
+// Adds to the message of an error, for example the name of the file concerned. The error keeps everything
+// else, such as the worker at fault.
 #pragma once
 
 #include <cstdio>

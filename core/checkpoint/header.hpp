@@ -26,12 +26,13 @@ namespace dist {
 
 inline constexpr std::size_t kHeaderLengthBytes = 8;
 inline constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // as in the safetensors library
-// RapidJSON stops at a NUL. If the text ends inside a UTF-8 sequence, it reads the whole sequence first.
+// RapidJSON stops at a NUL. If the text ends inside a UTF-8 sequence, it first reads the rest of the
+// sequence.
 inline constexpr std::size_t kJsonEndBytes = 4;
 inline constexpr char kMetadataName[] = "__metadata__";
 
-// Texts that libdist itself writes start with this prefix. A tensor's checksum covers its data and is stored
-// under the second prefix and the tensor's name; for the header's own checksum see text_checksum.hpp.
+// Texts that libdist itself writes have keys with this prefix. A tensor's checksum covers its data; its key
+// is the second prefix followed by the tensor's name. text_checksum.hpp describes the header's own checksum.
 inline constexpr char kOwnPrefix[] = "libdist.";
 inline constexpr char kTensorChecksumPrefix[] = "libdist.crc32:";
 
@@ -64,17 +65,17 @@ class Header {
 
   // Allocates memory for the header's text, which the caller fills before parse().
   char* make_room(std::size_t bytes);
-  // `data_bytes` is the size of the data after the header. DATA_LOSS for an invalid header, UNIMPLEMENTED if
-  // a tensor has more dimensions than DIST_MAX_NDIM.
+  // `data_bytes` is the size of the data after the header. Fails with DATA_LOSS for an invalid header, and
+  // with UNIMPLEMENTED if a tensor has more dimensions than DIST_MAX_NDIM.
   Status parse(uint64_t data_bytes);
 
   // In the order of their data.
   std::span<const StoredTensor> tensors() const noexcept { return tensors_; }
   std::span<const StoredText> texts() const noexcept { return texts_; }
-  // NULL if there is none.
+  // Returns NULL if there is no such tensor.
   const StoredTensor* find(const char* name) const noexcept;
   const char* text(const char* key) const noexcept;
-  // The tensor's dtype and shape without data. The dtype is 0 if libdist does not support it.
+  // A tensor's dtype and shape without data. The dtype is 0 if libdist does not support it.
   dist_tensor spec(const StoredTensor& tensor) const noexcept;
 
  private:
@@ -87,7 +88,7 @@ class Header {
 
   Memory* memory_;
   std::size_t size_ = 0;         // size of the header's text
-  std::pmr::vector<char> text_;  // parsed in place and referred to by names and texts; followed by NULs
+  std::pmr::vector<char> text_;  // parsed in place; names and texts point into it; NULs follow
   std::pmr::vector<int64_t> sizes_;
   std::pmr::vector<StoredTensor> tensors_;
   std::pmr::vector<StoredText> texts_;

@@ -11,7 +11,7 @@ namespace {
 // Whether the text has an embedded NUL, which C strings cannot represent.
 bool holds_nul(const char* text, rapidjson::SizeType length) noexcept { return std::strlen(text) != length; }
 
-// The size of that many elements in bytes. Returns false if it exceeds 2^63 - 1.
+// Computes the size in bytes of the elements of a tensor. Returns false if it exceeds 2^63 - 1.
 bool bytes_of(const StoredDtype& dtype, std::span<const int64_t> sizes, uint64_t* bits) noexcept {
   constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
   for (const int64_t size : sizes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collects tensors and texts from the events of RapidJSON's parser. It accepts what the safetensors library
-// accepts: it ignores unknown fields of a tensor, and metadata that is null. It stops at the first misplaced
+// Collects tensors and texts from the events of RapidJSON's parser. It accepts the same as the safetensors
+// library: it ignores unknown fields of a tensor, and metadata that is null. It stops at the first misplaced
 // value.
 #pragma once
 
@@ -60,7 +60,7 @@ class Header::Parser {
   }
   bool misplaced(const char* what) noexcept;
   bool wanted(At at, const char* what) noexcept { return at_ == at || misplaced(what); }
-  // Whether a value without parts belongs to one that is skipped.
+  // Whether a value without parts belongs to a value that is skipped.
   bool skips() noexcept;
   bool skip_begin() noexcept;
   bool skip_end() noexcept;
@@ -75,7 +75,7 @@ class Header::Parser {
   unsigned num_offsets_ = 0;
   bool has_metadata_ = false;
   const char* key_ = nullptr;
-  const StoredDtype* dtype_ = nullptr;  // of the latest tensor; most tensors of a file have the same
+  const StoredDtype* dtype_ = nullptr;  // of the latest tensor; most tensors of a file have the same one
   SkippedValue skipped_;
   Status status_;
 };

@@ -15,15 +15,15 @@ constexpr auto kNameOf = [](const IndexEntry& entry) { return entry.name; };
 constexpr auto kKeyOf = [](const StoredText& text) { return text.key; };
 constexpr auto kFileOf = [](const IndexEntry& entry) { return entry.file; };
 
-// Whether this names a file in the index's own folder.
+// Whether the text names a file in the index's own folder.
 bool is_file_name(std::string_view text) noexcept {
   return !text.empty() && text != "." && text != ".." && text.find('/') == std::string_view::npos;
 }
 
 }  // namespace
 
-// Handles the events of RapidJSON's parser. Metadata that is not text and unknown parts are ignored, since other
-// programs may write them. It stops at the first misplaced value.
+// Handles the events of RapidJSON's parser. It ignores metadata that are not texts, and unknown parts,
+// because other programs may write them. It stops at the first misplaced value.
 class Index::Parser {
  public:
   explicit Parser(Index& index) noexcept : index_(index) {}

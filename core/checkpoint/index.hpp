@@ -23,8 +23,8 @@ inline constexpr char kIndexMetadata[] = "metadata";
 inline constexpr char kIndexFiles[] = "weight_map";
 inline constexpr char kIndexTotal[] = "total_size";
 
-// Whether a file with these first bytes can be an index. A safetensors file cannot: it begins with the length
-// of its header, which has zero bytes.
+// Whether a file with these first bytes can be an index. A safetensors file cannot be one: it begins with the
+// length of its header, which contains zero bytes.
 inline constexpr std::size_t kKindBytes = kHeaderLengthBytes;
 bool begins_index(const char (&first)[kKindBytes]) noexcept;
 
@@ -36,7 +36,7 @@ struct IndexEntry {
 
 class Index {
  public:
-  static constexpr std::size_t kMaxFiles = 4096;  // all are open at the same time
+  static constexpr std::size_t kMaxFiles = 4096;  // all files are open at the same time
 
   explicit Index(Memory& memory)
       : memory_(&memory),
@@ -49,7 +49,7 @@ class Index {
 
   // Allocates memory for the text, which the caller fills before parse().
   char* make_room(std::size_t bytes);
-  // DATA_LOSS for an invalid index, UNIMPLEMENTED for more than kMaxFiles files.
+  // Fails with DATA_LOSS for an invalid index, and with UNIMPLEMENTED for more than kMaxFiles files.
   Status parse();
 
   // In the order of the text.
@@ -57,10 +57,10 @@ class Index {
   // Sorted by name, without duplicates.
   std::span<const char* const> files() const noexcept { return files_; }
   std::span<const StoredText> texts() const noexcept { return texts_; }
-  // NULL if there is none.
+  // Returns NULL if there is no such tensor.
   const IndexEntry* find(const char* name) const noexcept;
   const char* text(const char* key) const noexcept;
-  // Of its text; identifies the index.
+  // The checksum of the text. It identifies the index.
   uint32_t checksum() const noexcept { return checksum_; }
 
  private:
@@ -70,7 +70,7 @@ class Index {
 
   Memory* memory_;
   std::size_t size_ = 0;         // size of the text
-  std::pmr::vector<char> text_;  // parsed in place and referred to by names and texts; followed by NULs
+  std::pmr::vector<char> text_;  // parsed in place; names and texts point into it; NULs follow
   std::pmr::vector<IndexEntry> entries_;
   std::pmr::vector<const char*> files_;
   std::pmr::vector<StoredText> texts_;

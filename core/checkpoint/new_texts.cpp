@@ -19,10 +19,10 @@ namespace {
 using ValidatingWriter = rapidjson::Writer<JsonOut, rapidjson::UTF8<>, rapidjson::UTF8<>, JsonPool,
                                            rapidjson::kWriteValidateEncodingFlag>;
 
-// Whether JSON represents the character as itself.
+// Whether a JSON string contains the character unescaped.
 constexpr bool is_plain(char c) noexcept { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
 
-// RapidJSON writes both quotation marks; the first one is there already.
+// RapidJSON writes both quotation marks, and `out` already contains the first one.
 [[gnu::noinline, gnu::cold]] bool put_escaped(std::pmr::string& out, const char* text) {
   char buffer[256];
   JsonPool pool(buffer, sizeof buffer);

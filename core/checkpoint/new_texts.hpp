@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The texts of a new file, and writing names and texts as JSON. A file has several texts for each of its
-// tensors, so plain ones are copied as they are; RapidJSON writes the others.
+// The texts of a new file. Also writes names and texts as JSON. A file has several texts for each of its
+// tensors, so texts without special characters are copied directly; RapidJSON writes the others.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace dist {
 
-// Appends a JSON string that consists of `prefix`, which needs no escapes, and `text`. Returns false if `text`
-// is not UTF-8.
+// Appends a JSON string that consists of `prefix`, which needs no escapes, and `text`. Returns false if
+// `text` is not UTF-8.
 bool put_string(std::pmr::string& out, const char* prefix, const char* text);
 void put_number(std::pmr::string& out, uint64_t number);
 
@@ -43,8 +43,8 @@ class NewTexts {
   std::pmr::vector<Text> texts_;
 };
 
-// Appends a checksum of zeros as a member of a JSON object; its key is `prefix` followed by `name`. Returns the
-// position of its digits in `out`, or 0 if the name is not UTF-8.
+// Appends a checksum of zeros as a member of a JSON object. Its key is `prefix` followed by `name`. Returns
+// the position of its digits in `out`, or 0 if the name is not UTF-8.
 std::size_t put_no_checksum(std::pmr::string& out, const char* prefix, const char* name);
 
 }  // namespace dist

@@ -11,13 +11,14 @@
 
 namespace dist {
 
-// Counts the events of a JSON value of any kind that a parser ignores. Other readers ignore it too, but accept
-// only kMostDepth levels; the limit also bounds the stack, because RapidJSON's parser is recursive.
+// Counts the events of a JSON value of any kind that a parser ignores. Other readers ignore such values too,
+// but accept only kMostDepth levels. The limit also bounds the stack, because RapidJSON's parser is
+// recursive.
 class SkippedValue {
  public:
   static constexpr int kMostDepth = 100;
 
-  // Each function returns whether the value is complete.
+  // Each of these functions returns whether the value is complete.
   bool scalar() const noexcept { return depth_ == 0; }
   bool begin() noexcept { return ++depth_, false; }
   bool end() noexcept { return --depth_ == 0; }
@@ -34,15 +35,15 @@ inline bool is_ascii(const char* text, std::size_t size) noexcept {
   return all < 0x80;
 }
 
-// `text` ends with a NUL, which `size` does not include. `Parser` has RapidJSON's events and status(), the
-// reason why it stopped the parse. Otherwise DATA_LOSS: `no_json` is the message for a text that is not JSON,
-// and `what` names the text.
+// `text` ends with a NUL, which `size` does not include. `Parser` handles RapidJSON's events. If it has
+// stopped the parse, its status() is the reason, which is returned. Fails with DATA_LOSS and the message
+// `no_json` if the text is not JSON. `what` names the text.
 template <class Parser>
 Status parse_json(char* text, std::size_t size, Parser& parser, const char* no_json, const char* what) {
   constexpr unsigned kInPlace = rapidjson::kParseInsituFlag;
   rapidjson::InsituStringStream stream(text);
   rapidjson::Reader reader;
-  // Validating each character takes most of the time, and ASCII is always valid.
+  // Validating each character takes most of the time and is not needed for ASCII.
   const rapidjson::ParseResult result =
       is_ascii(text, size) ? reader.Parse<kInPlace>(stream, parser)
                            : reader.Parse<kInPlace | rapidjson::kParseValidateEncodingFlag>(stream, parser);

@@ -13,7 +13,7 @@
 
 namespace dist {
 
-// A mapped file, which is referenced by each value that lies in it.
+// A mapped file. Each value whose elements are in the mapping has a reference to it.
 class Checkpoint::Mapping final : public Counted {
  public:
   Mapping(Memory& memory, MappedFile file) noexcept : Counted(memory), file_(std::move(file)) {}
@@ -39,7 +39,8 @@ Status Checkpoint::open(Memory& memory, const char* path, Ref<Checkpoint>* out) 
       *out = std::move(checkpoint);
       return kOk;
     }
-    // If another save has completed meanwhile, its index has replaced ours, and our shards are gone.
+    // If another save has completed since, its index has replaced the one that was read, and the shards of
+    // that one are gone.
     const bool lost_shard = checkpoint->has_index_ && status.code() == DIST_NOT_FOUND;
     if (!lost_shard || checkpoint->index_.checksum() == before) return status;
     before = checkpoint->index_.checksum();
@@ -76,16 +77,17 @@ std::size_t folder_bytes(const char* path) noexcept {
 
 }  // namespace
 
-// The shards are next to the given path, where other readers look for them. If that is a symbolic link to the
-// index, they may be next to the index instead.
+// The shards are in the folder of the given path, like other readers expect. If the path is a symbolic link
+// to the index, they may be in the folder of the index instead.
 Status Checkpoint::open_shards(const char* given) {
-  char path[4096];  // the kernel accepts no longer one
+  char path[4096];  // the kernel accepts no longer path
   (void)follow_links(given, path, sizeof path);
   std::pmr::string shard(&memory());
   const auto open_at = [&](const char* folder_of, const char* name, InputFile* file) {
     return file->open(shard.assign(folder_of, folder_bytes(folder_of)).append(name).c_str());
   };
-  // Set by libdist. A shard of another save may have the same tensors.
+  // libdist writes this text. Without the comparison, a shard of another save with the same tensors would be
+  // accepted.
   const char* const save = index_.text(kSaveText);
   files_.reserve(index_.files().size());
   for (const char* const name : index_.files()) {
@@ -156,8 +158,8 @@ Status Checkpoint::find(const char* name, FoundTensor* out) const noexcept {
 
 namespace {
 
-// The dtype and shape of the tensor's value: bytes if libdist does not support the dtype, with the tensor's
-// shape if each element is one byte. `room` is for the number of bytes.
+// The dtype and shape of the value of a tensor. If libdist does not support the dtype, the value consists of
+// bytes; it has the tensor's shape if each element is one byte. `room` receives the number of bytes.
 dist_tensor value_spec(const FoundTensor& tensor, int64_t* room) noexcept {
   dist_tensor spec = tensor.spec();
   if (spec.dtype != 0) return spec;
@@ -209,7 +211,7 @@ Status Checkpoint::map(const FoundTensor& tensor, bool verify, ValueRef* out) co
   if (verify) DIST_TRY(tensor.file->verify_at(*tensor.tensor, data));
   spec.data = const_cast<std::byte*>(data);
   DIST_TRY(Value::wrap_tensor(memory(), spec, Mapping::let_go, mapping.get(), out));
-  (void)mapping.take();  // owned by the value now
+  (void)mapping.take();  // the value owns it now
   return kOk;
 }
 

@@ -34,15 +34,15 @@ class Checkpoint final : public Counted {
   // In the order of their data, or of the index.
   std::span<const FoundTensor> tensors() const noexcept { return tensors_; }
   std::span<const StoredText> texts() const noexcept;
-  // NOT_FOUND lists some existing names.
+  // Fails with NOT_FOUND, and a message with some of the existing names.
   Status find(const char* name, FoundTensor* out) const noexcept;
-  // NULL if there is none.
+  // Returns NULL if there is no such text.
   const char* text(const char* key) const noexcept;
 
-  // The value has the tensor's bytes as u8 if libdist does not support its dtype.
+  // If libdist does not support the tensor's dtype, the value contains the tensor's bytes as u8.
   Status read(const FoundTensor& tensor, ValueRef* out) const;
-  // The same without a copy: the value refers to the mapped file and keeps it mapped. If the data is not
-  // aligned for its dtype, it is read instead. `verify`: compare the checksum.
+  // The same without a copy: the value refers to the mapped file and keeps it mapped. If the data are not
+  // aligned for their dtype, they are read instead. `verify`: compare the checksum.
   Status map(const FoundTensor& tensor, bool verify, ValueRef* out) const;
 
  private:
@@ -59,10 +59,10 @@ class Checkpoint final : public Counted {
 
   bool has_index_ = false;
   Index index_;
-  std::pmr::vector<TensorFile> files_;  // a single file, or those of the index
+  std::pmr::vector<TensorFile> files_;  // a single file, or the files of the index
   std::pmr::vector<FoundTensor> tensors_;
   mutable std::mutex mutex_;                         // protects the members below
-  mutable std::pmr::vector<Ref<Mapping>> mappings_;  // for each of files_, created on demand
+  mutable std::pmr::vector<Ref<Mapping>> mappings_;  // one for each of files_, created on demand
 };
 
 }  // namespace dist

@@ -18,7 +18,7 @@ namespace dist {
 namespace {
 
 constexpr char kShardForm[] = ".%016" PRIx64 "-%05" PRId32 "-of-%05" PRId32 ".safetensors";
-constexpr std::size_t kShardRoom = 80;  // maximum length of kShardForm for any numbers
+constexpr std::size_t kShardRoom = 80;  // maximum length of the result of kShardForm
 
 // The saves whose shards are removed.
 struct Removed {

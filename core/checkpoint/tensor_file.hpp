@@ -20,12 +20,12 @@ class TensorFile {
 
   const Header& header() const noexcept { return header_; }
 
-  // Reads the data and compares the checksum if the file has one. `room` has the size of the tensor,
-  // but at most kRoomBytes.
+  // Reads the data and compares the checksum if the file has one. `room` has the size of the tensor, but at
+  // most kRoomBytes.
   static constexpr std::size_t kRoomBytes = std::size_t{1} << 18;
   Status verify(const StoredTensor& tensor, std::byte* room) const;
-  // Reads all data of a tensor in row-major order into one or several copies, and compares the checksum. On
-  // an error, the contents of the copies are unspecified. Allocates nothing.
+  // Reads all data of a tensor in row-major order into one or several copies, and compares the checksum.
+  // After an error, the contents of the copies are unspecified. Allocates no memory.
   Status read(const StoredTensor& tensor, std::span<std::byte* const> copies) const;
   Status read(const StoredTensor& tensor, void* to) const {
     std::byte* const only = static_cast<std::byte*>(to);
@@ -36,7 +36,7 @@ class TensorFile {
   std::size_t offset(const StoredTensor& tensor) const noexcept {
     return static_cast<std::size_t>(data_at_) + static_cast<std::size_t>(tensor.begin);
   }
-  // Compares the checksum with data that is already in memory.
+  // Compares the checksum with the data, which are already in memory.
   Status verify_at(const StoredTensor& tensor, const std::byte* data) const noexcept;
 
  private:

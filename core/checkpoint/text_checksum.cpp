@@ -24,7 +24,8 @@ void sign(std::pmr::string& text, std::size_t digits) noexcept {
   write_checksum(text.data() + digits, crc32(0, text.data(), text.size()));
 }
 
-// Searches the text: a quotation mark inside a name would be escaped, so a match is the key.
+// Searches the text for the key. A quotation mark inside a name would be escaped, so a match is always the
+// key itself.
 Status check_text(Memory& memory, std::string_view text, const char* what) {
   std::pmr::string key("\"", &memory);
   key.append(kTextChecksumKey).append("\":\"");

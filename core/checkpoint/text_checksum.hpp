@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checksum that a JSON text contains of itself: 8 hexadecimal digits of CRC-32 under "libdist.crc32". It
-// is computed with zeros in place of these digits.
+// A checksum of a JSON text that the text itself contains: 8 hexadecimal digits of CRC-32 with the key
+// "libdist.crc32". It is computed with zeros in place of these digits.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ void write_checksum(char* digits, uint32_t checksum) noexcept;
 
 // Replaces the zeros at position `digits` by the checksum of the text.
 void sign(std::pmr::string& text, std::size_t digits) noexcept;
-// DATA_LOSS if the text contains a checksum that does not match. `what` names the text in messages, such as
-// "the header".
+// Fails with DATA_LOSS if the text contains a checksum that does not match. `what` names the text in
+// messages, such as "the header".
 Status check_text(Memory& memory, std::string_view text, const char* what);
 
 }  // namespace dist

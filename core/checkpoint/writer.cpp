@@ -44,8 +44,9 @@ Status CheckpointWriter::check_names() {
   return name == nullptr ? texts_.check() : called_twice(name);
 }
 
-// Wide elements first, so that all data is aligned, then by name, like the safetensors library. `order_` is
-// sorted by name already, and most files have few dtypes.
+// Decides on the order of the data. Wide elements come first, so that all data are aligned, then names
+// decide, like in the safetensors library. `order_` is already sorted by name, and most files have few
+// dtypes.
 void CheckpointWriter::place() {
   const NameIndex by_name = std::exchange(order_, NameIndex(memory_));
   order_.reserve(by_name.size());
@@ -89,7 +90,7 @@ Status CheckpointWriter::make_header() {
   for (const std::size_t i : order_) {
     const Tensor& tensor = tensors_[i];
     header_.append(1, ',');
-    (void)put_string(header_, "", tensor.name);  // put_texts() has accepted it
+    (void)put_string(header_, "", tensor.name);  // put_texts() has accepted the name
     header_.append(":{\"dtype\":\"").append(tensor.dtype->name).append("\",\"shape\":[");
     for (int32_t d = 0; d < tensor.spec.ndim; ++d) {
       if (d != 0) header_.append(1, ',');

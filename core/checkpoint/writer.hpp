@@ -25,8 +25,8 @@ class CheckpointWriter {
   explicit CheckpointWriter(Memory& memory)
       : memory_(&memory), tensors_(&memory), texts_(memory), order_(&memory), header_(&memory) {}
 
-  // Tensors are numbered 0, 1, ... in the order of these calls. The data of `spec` is ignored. `name` and
-  // `spec` must stay valid until the end.
+  // Tensors are numbered 0, 1, ... in the order of these calls. The data of `spec` are ignored. `name` and
+  // `spec` must stay valid until commit().
   Status add_tensor(const char* name, const dist_tensor& spec);
   NewTexts& texts() noexcept { return texts_; }
 
