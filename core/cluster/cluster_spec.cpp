@@ -25,7 +25,7 @@ Status add_tasks(const JsonTree& tree, const JsonTree::Value& tasks, SpecBuilder
   return kOk;
 }
 
-// Whether a later member of the same object has the same name, so that this one does not count.
+// Whether a later member of the same object has the same name. The later one replaces this one.
 bool comes_again(const JsonTree& tree, const JsonTree::Value& member) noexcept {
   for (const JsonTree::Value* one = tree.next_of(member); one != nullptr; one = tree.next_of(*one)) {
     if (one->key == member.key) return true;
@@ -63,8 +63,8 @@ Status ClusterSpec::from_json(Memory& memory, const char* text, Ref<ClusterSpec>
 
 namespace {
 
-// Whether the tasks of a job are renumbered in the union of `specs`: the job is a list in the first spec that
-// has it, and not an object in any later one.
+// Whether the tasks of a job are renumbered in the union of `specs`. They are if the job is a list in the
+// first spec that has it, and not an object in any later one.
 bool unites_as_list(std::span<const ClusterSpec* const> specs, const char* name) noexcept {
   return std::all_of(specs.begin(), specs.end(), [&](const ClusterSpec* spec) {
     const ClusterSpec::Job* const job = spec->find(name);
@@ -72,7 +72,7 @@ bool unites_as_list(std::span<const ClusterSpec* const> specs, const char* name)
   });
 }
 
-// The index of a task, and the spec that has it.
+// The index of a task, and the spec from which it is.
 struct SeenTask {
   int32_t index;
   std::size_t spec;
@@ -81,7 +81,7 @@ struct SeenTask {
   }
 };
 
-// All tasks of a job. Nothing is discarded: two tasks with the same index conflict.
+// Adds all tasks of a job. None is discarded: two tasks with the same index are an error.
 Status unite_job(std::span<const ClusterSpec* const> specs, const char* name, SpecBuilder& builder,
                  std::pmr::vector<SeenTask>& seen) {
   const bool as_list = unites_as_list(specs, name);

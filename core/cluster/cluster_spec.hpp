@@ -26,7 +26,7 @@ class ClusterSpec final : public Counted {
     uint32_t num_tasks;
   };
 
-  // Parses the value of "cluster" in TF_CONFIG. `what` begins messages.
+  // Parses the value of "cluster" in TF_CONFIG. `what` is the beginning of messages.
   static Status from_json(Memory& memory, const JsonTree& tree, const JsonTree::Value& value,
                           const char* what, Ref<ClusterSpec>* out);
   static Status from_json(Memory& memory, const char* text, Ref<ClusterSpec>* out);
@@ -36,11 +36,11 @@ class ClusterSpec final : public Counted {
 
   std::span<const Job> jobs() const noexcept { return jobs_; }
   const char* name(const Job& job) const noexcept { return &texts_[job.name]; }
-  // NULL if there is none.
+  // Returns NULL if there is no such job.
   const Job* find(std::string_view name) const noexcept;
-  // The same with an error message.
+  // The same, but fails with a message.
   Status find(const char* name, const Job** out) const noexcept;
-  // In ascending order.
+  // The indices of a job's tasks, in ascending order.
   std::span<const int32_t> indices(const Job& job) const noexcept {
     return {indices_.data() + job.first_task, job.num_tasks};
   }
@@ -48,11 +48,11 @@ class ClusterSpec final : public Counted {
   const char* address(const Job& job, std::size_t k) const noexcept {
     return &texts_[addresses_[job.first_task + k]];
   }
-  // INVALID_ARGUMENT if there is no such job (NULL: no job was requested) or no such task.
+  // Fails with INVALID_ARGUMENT if there is no such job or task, or if `job` is NULL.
   Status task_address(const char* job, int32_t task, const char** out) const noexcept;
-  // Whether its tasks are 0, 1, ..., at least one.
+  // Whether the tasks of the job are 0, 1, ...; it must have at least one.
   bool is_list(const Job& job) const noexcept;
-  // The largest index + 1; 0 without tasks.
+  // The largest index + 1; 0 if the job has no tasks.
   int64_t list_size(const Job& job) const noexcept;
   const char* json() const noexcept { return json_.c_str(); }
   bool operator==(const ClusterSpec& other) const noexcept;
@@ -77,17 +77,18 @@ class ClusterSpec final : public Counted {
   std::pmr::string json_;
 };
 
-// Refers to the texts that it is given until finish().
+// Refers to the texts that it receives until finish() has returned.
 class SpecBuilder {
  public:
   explicit SpecBuilder(Memory& memory) : memory_(memory), jobs_(&memory) {}
 
-  // Further tasks belong to this job. If the job exists already, it keeps its position but loses its tasks.
+  // The tasks that are added next belong to this job. If the job exists already, it keeps its position but
+  // loses its tasks.
   Status begin_job(std::string_view name);
   // Continues with an existing job.
   bool resume_job(std::string_view name) noexcept;
-  // If two tasks have the same index, the later one counts. `address` without data marks a value that is not
-  // a text, which is an error only if it counts.
+  // If two tasks have the same index, the later one replaces the other. `address` without data represents a
+  // value that is not a text. This is an error only if the task is not replaced.
   Status add_task(int32_t index, std::string_view address);
   Status finish(Ref<ClusterSpec>* out);
 

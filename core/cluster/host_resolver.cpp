@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolver defined by host functions. Their results are checked like any text from outside.
+// The resolver defined by functions of the host. Their results are checked like any text from outside.
 #include <cstring>
 
 #include "core/base/host_call.hpp"
@@ -17,7 +17,7 @@ class HostFunctionsResolver final : public ClusterResolver {
   ~HostFunctionsResolver() override {
     if (host_.release != nullptr) (void)survived([&] { host_.release(host_.user_data); });
   }
-  // Called when creation cannot fail any more: from here on, `release` will be called.
+  // Call this when creation cannot fail any more. From then on, the destructor calls `release`.
   void take(const HostResolver& host) noexcept { host_ = host; }
 
   Status spec(Ref<ClusterSpec>* out) const override {
@@ -68,7 +68,7 @@ class HostFunctionsResolver final : public ClusterResolver {
   }
 
  private:
-  // Errors of the function keep its own message if it recorded one.
+  // If the function fails, its message is kept if it has recorded one.
   template <class Call>
   static Status called(const char* name, Call&& call) {
     const uint64_t before = failures_on_this_thread();

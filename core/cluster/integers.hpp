@@ -10,10 +10,11 @@
 
 namespace dist {
 
-// Decimal digits after an optional minus sign, of 32 bits. `what` begins messages.
+// Parses decimal digits after an optional minus sign, as a 32-bit number. `what` is the beginning of
+// messages.
 Status int_of(std::string_view text, const char* what, int32_t* out) noexcept;
 
-// Such a number, or a text of one.
+// Parses such a number, or a text that contains one.
 Status int_of(const JsonTree::Value& value, const char* what, int32_t* out) noexcept;
 
 }  // namespace dist

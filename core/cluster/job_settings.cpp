@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostText = 4096;
 constexpr int64_t kMostPemBytes = int64_t{1} << 20;
 
-// NULL if it is not set or empty.
+// Stores NULL if the variable is not set or is empty.
 Status text_of(const char* name, const char** out) noexcept {
   const char* const text = environment_text(name);
   *out = text != nullptr && *text != '\0' ? text : nullptr;
@@ -84,7 +84,7 @@ Status read_flag(const char* name, bool* out) noexcept {
   return kOk;
 }
 
-// The contents of the file that the variable names, and its path.
+// Reads the file that the variable names. Returns its contents and its path.
 Status read_pem(const char* name, std::pmr::string* out, std::pmr::string* out_file) {
   const char* path = nullptr;
   DIST_TRY(text_of(name, &path));
@@ -122,7 +122,8 @@ Status read_text(const char* name, std::pmr::string* out) {
 
 }  // namespace
 
-// Not in a program with elevated privileges, whose user must not be able to choose the code that it loads.
+// Ignores the variable in a program with elevated privileges, because its user must not be able to choose the
+// code that it loads.
 Status read_module_folder(std::pmr::string* out) {
   const char* const folder = ::secure_getenv("DIST_MODULE_FOLDER");
   if (folder == nullptr || *folder == '\0') return kOk;

@@ -9,10 +9,11 @@
 namespace dist {
 namespace {
 
-// RapidJSON stops at a NUL. If the text ends inside a UTF-8 sequence, it reads the whole sequence first.
+// RapidJSON stops at a NUL. If the text ends inside a UTF-8 sequence, it first reads the rest of the
+// sequence.
 constexpr std::size_t kEndBytes = 4;
 
-// The length of a text, at most `most` + 1: the rest of a text that is too long is not read.
+// The length of a text, at most `most` + 1. A text that is too long is not read further.
 std::size_t length_up_to(const char* text, std::size_t most) noexcept {
   const void* const end = std::memchr(text, '\0', most + 1);
   return end == nullptr ? most + 1 : static_cast<std::size_t>(static_cast<const char*>(end) - text);
@@ -41,7 +42,7 @@ class JsonTree::Handler {
   }
   bool RawNumber(const char* text, rapidjson::SizeType length, bool) {
     const std::string_view number(text, length);
-    // RapidJSON accepts these too, but Python does not.
+    // RapidJSON accepts these as well, but Python does not.
     if (number == "Inf" || number == "-Inf" || number == "-NaN") {
       status_ = invalid_argument("%s is not JSON: -NaN and Inf are not numbers in JSON", what_);
       return false;
@@ -52,7 +53,7 @@ class JsonTree::Handler {
   bool EndObject(rapidjson::SizeType) { return end(); }
   bool StartArray() { return begin(JsonKind::kList); }
   bool EndArray(rapidjson::SizeType) { return end(); }
-  // Never called, because numbers are delivered as texts.
+  // Never called, because RapidJSON passes numbers as texts.
   bool Int(int) { return false; }
   bool Uint(unsigned) { return false; }
   bool Int64(int64_t) { return false; }

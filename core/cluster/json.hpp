@@ -27,7 +27,7 @@ class JsonTree {
   struct Value {
     JsonKind kind;
     std::string_view text;   // of a text; of a number, as written
-    std::string_view key;    // if it is in an object
+    std::string_view key;    // only in an object
     uint32_t first = kNone;  // first value of a list or object
     uint32_t last = kNone;
     uint32_t next = kNone;  // in the same list or object
@@ -37,13 +37,14 @@ class JsonTree {
   JsonTree(const JsonTree&) = delete;
   JsonTree& operator=(const JsonTree&) = delete;
 
-  // `what` begins messages. INVALID_ARGUMENT if the text is not JSON or exceeds a limit.
+  // Fails with INVALID_ARGUMENT if the text is not JSON or exceeds a limit. `what` is the beginning of
+  // messages.
   Status parse(const char* text, const char* what);
 
   const Value& root() const noexcept { return values_.front(); }
   const Value* first_of(const Value& parent) const noexcept { return at(parent.first); }
   const Value* next_of(const Value& value) const noexcept { return at(value.next); }
-  // The last member with this name, which is the one that counts, or NULL.
+  // Returns the last member with this name, or NULL. Earlier members with the same name have no effect.
   const Value* find(const Value& object, std::string_view key) const noexcept;
 
  private:

@@ -26,7 +26,7 @@ bool is_label(std::string_view text) noexcept {
          });
 }
 
-// Labels separated by dots.
+// Checks a name that consists of labels separated by dots.
 Status check_dns_name(const char* text, const char* what) noexcept {
   const std::size_t size = ::strnlen(text, kMaxName + 1);
   std::string_view left(text, size);
@@ -44,7 +44,7 @@ Status check_dns_name(const char* text, const char* what) noexcept {
       what, Shown(text).c_str(), kMaxLabel, kMaxName);
 }
 
-// The given text, or else the variable; NULL if that is not set or empty.
+// Returns the given text, otherwise the variable. NULL if that is not set or is empty.
 const char* given_or(const char* given, const char* name) noexcept {
   if (given != nullptr) return given;
   const char* const text = environment_text(name);

@@ -25,8 +25,8 @@ Status check_text(const char* text, const char* name, std::size_t most) noexcept
   return kOk;
 }
 
-// gRPC detects other errors in the text, but reports them only as a failed connection.
-// `name` stands for a text of which no file is known.
+// Checks that the text looks like PEM. gRPC detects other errors in the text, but reports them only as a
+// failed connection. `name` is used in messages if the text's file is not known.
 Status check_pem(const char* text, const char* name, const char* kind, const char* variable,
                  const char* file) noexcept {
   char place[256];
@@ -63,7 +63,7 @@ bool parse_address(const char* text, long least_port, HostAndPort* out) noexcept
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
   if (host.empty() || (!bracketed && host.find(':') != std::string_view::npos)) return false;
-  // Characters that would begin another scheme or path for gRPC's resolver.
+  // These characters would begin another scheme or path for gRPC's resolver.
   if (host.find_first_of("/%? \t\\,[]") != std::string_view::npos) return false;
   const std::string_view port = whole.substr(colon + 1);
   if (port.empty() || port.size() > 5) return false;

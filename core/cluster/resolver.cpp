@@ -13,7 +13,8 @@ namespace {
 
 constexpr const char* kOption = "given as an option";
 
-// "subject: text (source)", or the reason why there is none.
+// Appends "subject: text (source)". If the status is an error, appends the reason in place of text and
+// source.
 [[gnu::format(printf, 4, 5)]] void add_line(std::pmr::string* text, const char* subject, Status status,
                                             const char* format, ...) {
   char words[DIST_MAX_ADDRESS_BYTES + 128];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClusterResolver: finds the cluster that this process belongs to, and its task in it.
+// ClusterResolver: finds the cluster to which this process belongs, and its task in it.
 //
 // Invariant: this base class answers from explicit options. The kinds of resolvers (the find_... functions)
-// are asked only for what the options leave open.
+// are asked only for what the options do not specify.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct FoundText {
   const char* source = "not set";
   char text[DIST_MAX_ADDRESS_BYTES] = "";
 
-  // INVALID_ARGUMENT if the text is too long or not a single line.
+  // Fails with INVALID_ARGUMENT if the text is too long or not a single line.
   Status set(std::string_view value, const char* from, const char* what) noexcept;
 };
 
@@ -41,7 +41,7 @@ struct AskedTask {
   bool is_whole() const noexcept { return type != nullptr && id != DIST_TASK_UNSET; }
 };
 
-// Texts are NULL if they are not given.
+// A text is NULL if it was not given.
 struct ResolverOptions {
   const char* task_type = nullptr;
   int32_t task_id = DIST_TASK_UNSET;
@@ -62,11 +62,11 @@ class ClusterResolver : public Counted {
   // "grpc://host:port" of a task, or what this kind returns if the task is not fully specified.
   Status address(const AskedTask& asked, FoundText* out) const;
   Status num_accelerators(const AskedTask& asked, FoundNumber* out) const;
-  // Where the task of this process listens already, or NULL.
+  // The port on which the task of this process listens already, or NULL.
   virtual HeldPort* held_port() const noexcept { return nullptr; }
-  // In the format of CUDA_VISIBLE_DEVICES.
+  // The ids in the format of CUDA_VISIBLE_DEVICES.
   virtual Status gpu_ids(FoundText* out) const;
-  // The number of resolvers: this one and those that it consists of.
+  // The number of resolvers: this one and all that it consists of.
   virtual std::size_t num_members() const noexcept { return 1; }
   // A description, in lines of the form "subject: text".
   std::pmr::string explain() const;
@@ -83,11 +83,12 @@ class ClusterResolver : public Counted {
   virtual Status find_address(const AskedTask& asked, FoundText* out) const = 0;
   virtual Status find_num_accelerators(const AskedTask& asked, FoundNumber* out) const;  // default: 0
 
-  // The address of a fully specified task, with the requested RPC layer or else this resolver's.
+  // The address of a fully specified task, with the requested RPC layer or otherwise that of this resolver.
   Status task_address(const AskedTask& asked, FoundText* out) const;
-  // The same, with this process's type or id if they are not specified; "" if those are unknown.
+  // The same, with this process's type or id in place of those that are not specified; "" if they are
+  // unknown.
   Status own_or_asked_address(const AskedTask& asked, FoundText* out) const;
-  // `address` with the RPC layer in front.
+  // Returns `address` with the RPC layer in front.
   Status with_layer(const char* asked_layer, const char* address, const char* source, FoundText* out) const;
   // The texts given in the options; NULL: not given.
   const char* given_session_address() const noexcept { return text_or_null(session_address_); }
@@ -118,7 +119,7 @@ Status check(const ResolverOptions& options) noexcept;
 // "layer://address"; "" means no layer.
 Status join_address(const char* layer, const char* address, const char* source, FoundText* out) noexcept;
 
-// The environment variable, or NULL. No other thread may change the environment meanwhile.
+// Returns the environment variable, or NULL. No other thread may change the environment during the call.
 const char* environment_text(const char* name) noexcept;
 
 }  // namespace dist

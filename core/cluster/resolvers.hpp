@@ -12,14 +12,14 @@ namespace dist {
 Status create_simple_resolver(Memory& memory, Ref<ClusterSpec> spec, const ResolverOptions& options,
                               Ref<ClusterResolver>* out);
 
-// Reads TF_CONFIG at each question, unless the options contain it.
+// Reads TF_CONFIG for each question, unless the options contain it.
 Status create_tf_config_resolver(Memory& memory, const ResolverOptions& options, Ref<ClusterResolver>* out);
 
 // Reads Slurm's variables on creation.
 Status create_slurm_resolver(Memory& memory, const SlurmOptions& slurm, const ResolverOptions& options,
                              Ref<ClusterResolver>* out);
 
-// NULL and 0: not given.
+// NULL and 0 mean that a member was not given.
 struct KubernetesOptions {
   int32_t index = DIST_TASK_UNSET;
   int32_t num_workers = 0;
@@ -36,7 +36,7 @@ Status create_kubernetes_resolver(Memory& memory, const KubernetesOptions& kuber
 Status create_union_resolver(Memory& memory, std::span<ClusterResolver* const> members,
                              const ResolverOptions& options, Ref<ClusterResolver>* out);
 
-// A resolver defined by the host: see cluster_resolver.h for its functions. A dist_cluster_spec is a
+// A resolver defined by the host. cluster_resolver.h describes its functions. A dist_cluster_spec is a
 // ClusterSpec with one reference.
 struct HostResolver {
   dist_status (*spec)(dist_cluster_spec** out_spec, void* user_data) = nullptr;

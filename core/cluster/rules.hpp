@@ -9,7 +9,7 @@ namespace dist {
 
 Status validate(const ClusterSpec& spec, const char* type, int32_t id) noexcept;
 Status is_chief(const ClusterSpec& spec, const char* type, int32_t id, bool* out) noexcept;
-// The name of the leader, or "".
+// Returns the name of the leader, or "".
 Status collective_leader(const ClusterSpec& spec, const char* type, int32_t id, const char** out) noexcept;
 Status coordination_leader(const ClusterSpec& spec, const char** out) noexcept;
 Status worker_count(const ClusterSpec& spec, const char* type, int32_t* out) noexcept;

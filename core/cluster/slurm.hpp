@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses Slurm's description of a step: host lists, tasks per host, and the distribution of ranks over the hosts.
+// Parses Slurm's description of a step: host lists, tasks per host, and the distribution of ranks over the
+// hosts.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +16,11 @@
 
 namespace dist {
 
-// Expands "n[01-03,7],m1" to n01, n02, n03, n7, m1, in Slurm's order; at most DIST_MAX_CLUSTER_TASKS names, each
-// shorter than an address. `what` begins messages.
+// Expands "n[01-03,7],m1" to n01, n02, n03, n7, m1, in Slurm's order. There can be at most
+// DIST_MAX_CLUSTER_TASKS names, each shorter than an address. `what` is the beginning of messages.
 Status expand_host_list(const char* text, const char* what, std::pmr::vector<std::pmr::string>* out);
 
-// Expands "2(x3),1" to 2, 2, 2, 1. `what` begins messages.
+// Expands "2(x3),1" to 2, 2, 2, 1. `what` is the beginning of messages.
 Status expand_tasks_per_node(const char* text, const char* what, std::pmr::vector<int32_t>* out);
 
 struct SlurmJob {
@@ -27,7 +28,7 @@ struct SlurmJob {
   std::size_t num_tasks;
 };
 
-// NULL, 0 and DIST_TASK_UNSET: not given.
+// NULL, 0 and DIST_TASK_UNSET mean that a member was not given.
 struct SlurmOptions {
   int32_t rank = DIST_TASK_UNSET;
   int32_t num_tasks = 0;
@@ -46,9 +47,9 @@ class SlurmStep {
  public:
   explicit SlurmStep(Memory& memory) : memory_(memory), hosts_(&memory), places_(&memory) {}
 
-  // FAILED_PRECONDITION if a variable is missing, if jobs and hosts have different numbers of tasks, or if the order of
-  // the ranks on the hosts is not known.
-  // INVALID_ARGUMENT if the lists of hosts and tasks differ in length, or if a host appears twice.
+  // Fails with FAILED_PRECONDITION if a variable is missing, if jobs and hosts have different numbers of
+  // tasks, or if the order of the ranks on the hosts is not known. Fails with INVALID_ARGUMENT if the lists
+  // of hosts and tasks differ in length, or if a host appears twice.
   Status read(const SlurmOptions& options);
 
   const Ref<ClusterSpec>& spec() const noexcept { return spec_; }
@@ -91,7 +92,7 @@ class SlurmStep {
   Ref<ClusterSpec> spec_;
   const char* own_job_ = nullptr;
   int32_t own_index_ = DIST_TASK_UNSET;
-  // The sources of the hosts and their tasks: an option or a variable.
+  // The option or variable from which the hosts and their tasks are.
   const char* hosts_source_ = "";
   const char* tasks_source_ = "";
   int32_t rank_ = 0;

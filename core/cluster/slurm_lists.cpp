@@ -24,8 +24,8 @@ std::string_view trimmed(std::string_view text) noexcept {
                                          : text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-// Expands host lists like `scontrol show hostnames`, except that malformed brackets are rejected. Text may also follow
-// the last bracket.
+// Expands host lists like `scontrol show hostnames`, except that malformed brackets are rejected. The last
+// bracket may be followed by text.
 class HostList {
  public:
   HostList(const char* what, std::pmr::memory_resource* memory, std::pmr::vector<std::pmr::string>* out)
@@ -61,14 +61,14 @@ class HostList {
     explicit Bracket(std::pmr::memory_resource* memory) : ranges(memory) {}
     std::string_view before;
     std::pmr::vector<Range> ranges;
-    std::size_t range = 0;  // the current number
+    std::size_t range = 0;  // index of the current number
     int64_t number = 0;
 
     void rewind() noexcept {
       range = 0;
       number = ranges[0].first;
     }
-    // Moves to the next number; false after the last one.
+    // Moves to the next number. Returns false after the last one.
     bool advance() noexcept {
       if (number < ranges[range].last) return ++number, true;
       if (++range == ranges.size()) return false;
@@ -101,7 +101,7 @@ class HostList {
     return invalid_argument("%s has a name of more than %d bytes", what_, DIST_MAX_ADDRESS_BYTES - 1);
   }
 
-  // Whether it can be the host of an address; ports are not part of it.
+  // Whether this can be the host of an address, which must not contain a port.
   Status check_host(const char* host) const noexcept {
     if (std::strpbrk(host, ":/%?\\[]") != nullptr) {
       return invalid_argument("%s has \"%s\", but a host must be a name without a port", what_,
@@ -112,7 +112,7 @@ class HostList {
                             what_, Shown(host).c_str());
   }
 
-  // Digits, which may be surrounded by blanks as in TensorFlow.
+  // Parses digits, which may be surrounded by blanks as in TensorFlow.
   static bool read_number(std::string_view text, int64_t* out) noexcept {
     const std::string_view digits = trimmed(text);
     if (digits.empty() || digits.size() > kMaxDigits) return false;
@@ -120,7 +120,7 @@ class HostList {
     return error == std::errc() && stop == digits.data() + digits.size() && *out >= 0 && digits[0] != '-';
   }
 
-  // A name with any number of brackets, or nothing.
+  // Reads a name with any number of brackets, or nothing.
   Status part(std::string_view text) {
     if (text.empty()) return kOk;
     std::pmr::vector<Bracket> brackets(memory_);
@@ -146,7 +146,7 @@ class HostList {
     return kOk;
   }
 
-  // "01-03,7". Counts the numbers.
+  // Parses "01-03,7" and counts the numbers.
   Status read_ranges(std::string_view text, std::pmr::vector<Range>* out, int64_t* out_numbers) const {
     while (true) {
       const std::size_t comma = text.find(',');
@@ -160,8 +160,8 @@ class HostList {
     }
   }
 
-  // "01-03" or a single number. The length of the first number, including blanks, determines the number of
-  // digits.
+  // Parses "01-03" or a single number. The length of the first number, including blanks, determines the
+  // number of digits.
   Status read_range(std::string_view text, Range* out) const noexcept {
     const std::size_t dash = text.find('-');
     const std::string_view from = text.substr(0, dash);
@@ -173,8 +173,8 @@ class HostList {
     return kOk;
   }
 
-  // Moves to the next host; false after the last one. In Slurm's order the last bracket changes fastest, then the
-  // first one, then the second one, and so on.
+  // Moves to the next host. Returns false after the last one. In Slurm's order the last bracket changes
+  // fastest, then the first one, then the second one, and so on.
   static bool advance(std::pmr::vector<Bracket>& brackets) noexcept {
     const std::size_t n = brackets.size();
     for (std::size_t i = 0; i < n; ++i) {
@@ -185,7 +185,7 @@ class HostList {
     return false;
   }
 
-  // Adds the current host; `end` follows the last bracket.
+  // Adds the current host. `end` is the text after the last bracket.
   Status add(const std::pmr::vector<Bracket>& brackets, std::string_view end) {
     char name[DIST_MAX_ADDRESS_BYTES];
     std::size_t size = 0;
@@ -216,13 +216,13 @@ class HostList {
   std::pmr::vector<std::pmr::string>& out_;
 };
 
-// Digits only.
+// Parses a number that consists only of digits.
 bool read_count(std::string_view text, int32_t* out) noexcept {
   if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos) return false;
   return int_of(text, "a number of tasks", out).ok();
 }
 
-// "2(x3)" or "2".
+// Parses "2(x3)" or "2".
 bool read_repeated(std::string_view text, int32_t* number, int32_t* times) noexcept {
   const std::size_t open = text.find('(');
   *times = 1;

@@ -33,7 +33,7 @@ class Tasks : public CountText {
   explicit Tasks(std::size_t number) noexcept : CountText(static_cast<int64_t>(number), "task") {}
 };
 
-// The option, or else the variable.
+// Returns the option if it was given, otherwise the variable.
 Status option_or_variable(const char* given, const char* option, const char* name, const char** source,
                           const char** out) noexcept {
   *source = given != nullptr ? option : name;
@@ -52,9 +52,10 @@ Status read_plane_size(std::string_view text, const char* source, const char* va
                           Shown(value).c_str(), std::numeric_limits<int32_t>::max());
 }
 
-// Reads from SLURM_DISTRIBUTION how many consecutive ranks a host gets before the next one gets some. Only its first
-// word is about hosts, for example cyclic in "cyclic:block,NoPack"; the others are about the CPUs of a host. As in
-// srun(1), "*" stands for block, which is the default, and no word may be left out before "Pack" or "NoPack".
+// Reads from SLURM_DISTRIBUTION how many consecutive ranks a host gets before the next host gets some. Only
+// its first word is about hosts, for example cyclic in "cyclic:block,NoPack"; the others are about the CPUs
+// of a host. As in srun(1), "*" stands for block, which is the default, and no word before "Pack" or "NoPack"
+// may be omitted.
 Status read_plane(int32_t num_tasks, std::size_t num_hosts, const char* hosts_source, int32_t* out) noexcept {
   constexpr const char* kName = "SLURM_DISTRIBUTION";
   const char* const given = environment_text(kName);
@@ -123,7 +124,7 @@ Status SlurmStep::read_hosts(const SlurmOptions& options) {
 }
 
 // TensorFlow stops at the end of the shorter list, and uses the later number for a repeated host. Both would
-// leave out tasks of the step, so they are rejected here.
+// omit tasks of the step, so such lists are rejected here.
 Status SlurmStep::add_hosts(std::span<std::pmr::string> hosts, std::span<const int32_t> tasks,
                             int32_t on_each) {
   const std::size_t n = hosts.size();
@@ -166,7 +167,8 @@ Status SlurmStep::count_tasks() noexcept {
   return kOk;
 }
 
-// Finds the place of every rank. In each round, each host in turn gets `plane` ranks, or as many as it has left.
+// Finds the place of every rank. In each round, each host in turn gets `plane` ranks, or all that remain for
+// it.
 Status SlurmStep::distribute() {
   int32_t plane = 0;
   DIST_TRY(read_plane(num_tasks_, hosts_.size(), hosts_source_, &plane));
@@ -187,8 +189,8 @@ Status SlurmStep::distribute() {
   return kOk;
 }
 
-// Slurm also tells each process its place, which reveals a distribution that is not known here. Hosts and ranks that
-// the caller chose have no such place.
+// Slurm also sets each process's place, which reveals a distribution that is not known here. If the caller
+// has chosen hosts or ranks, Slurm's place does not apply.
 Status SlurmStep::check_place(const SlurmOptions& options) const noexcept {
   if (options.rank != DIST_TASK_UNSET || options.host_list != nullptr) return kOk;
   if (rank_ < 0 || rank_ >= num_tasks_) return kOk;
@@ -268,7 +270,7 @@ Status SlurmStep::place(const SlurmOptions& options) {
   return place_jobs(jobs, addresses);
 }
 
-// The number of tasks from `source` must equal that of the hosts.
+// Checks that the number of tasks from `source` equals that of the hosts.
 Status SlurmStep::check_sum(std::span<const SlurmJob> jobs, const char* source) const noexcept {
   std::size_t asked = 0;
   for (const SlurmJob& job : jobs) asked += job.num_tasks;

@@ -9,7 +9,7 @@
 namespace dist {
 namespace {
 
-// Accepts one line of UTF-8 with less than `room` bytes. The text need not end with a NUL.
+// Accepts one line of UTF-8 with fewer than `room` bytes. The text need not end with a NUL.
 Status check_text(std::string_view text, std::size_t room, const char* what) noexcept {
   char ended[DIST_MAX_ADDRESS_BYTES];
   if (text.size() >= room) return invalid_argument("%s has more than %zu bytes", what, room - 1);

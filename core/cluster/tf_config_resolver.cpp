@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolver for TF_CONFIG. It reads the variable at each question, and parses it if it has changed since the last one.
+// The resolver for TF_CONFIG. It reads the variable for each question, and parses it if it has changed since
+// the last one.
 #include <cstdio>
 #include <mutex>
 
@@ -12,7 +13,7 @@ namespace {
 
 constexpr const char* kVariable = "TF_CONFIG";
 
-// The member of an object; NULL if it has none.
+// Returns the member of an object, or NULL if it has no such member.
 Status look_up(const JsonTree& tree, const JsonTree::Value& value, std::string_view key, const char* what,
                const JsonTree::Value** out) noexcept {
   *out = nullptr;
@@ -94,7 +95,7 @@ class TfConfigResolver final : public ClusterResolver {
     return with_layer(asked.rpc_layer, address, "address of the task", out);
   }
 
-  // The task must be one of the cluster, as if its devices were listed.
+  // The task must be one of the cluster. The resolver behaves as if the task's devices had been listed.
   Status find_num_accelerators(const AskedTask& asked, FoundNumber* out) const override {
     FoundText where;
     DIST_TRY(find_address({asked.type, asked.id, nullptr}, &where));
@@ -127,7 +128,7 @@ class TfConfigResolver final : public ClusterResolver {
     return task == nullptr ? kOk : look_up(tree_, *task, key, "\"task\" in TF_CONFIG", out);
   }
 
-  // A member that is a text; null means not set.
+  // Finds a member that is a text. A null means that it is not set.
   Status find_text(const char* key, FoundText* out) const {
     const std::scoped_lock lock(reading_);
     DIST_TRY(read());
@@ -147,7 +148,7 @@ class TfConfigResolver final : public ClusterResolver {
   }
 
   mutable std::mutex reading_;
-  mutable bool parsed_ = false;  // `tree_` is `text_`, parsed
+  mutable bool parsed_ = false;  // `tree_` is the result of parsing `text_`
   mutable std::pmr::string text_;
   mutable JsonTree tree_;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolver that combines several others: their specs are merged, and other questions go to the first one.
+// The resolver that combines several others. It merges their specs, and passes other questions to the first
+// one.
 #include <vector>
 
 #include "core/cluster/resolvers.hpp"
@@ -40,8 +41,8 @@ class UnionResolver final : public ClusterResolver {
   Status find_task_id(FoundNumber* out) const override { return first().task_id(out); }
   Status find_rpc_layer(FoundText* out) const override { return first().rpc_layer(out); }
   Status find_environment(FoundText* out) const override { return first().environment(out); }
-  // The RPC layer of the first resolver is for its own addresses. For a task of the union, only the union's
-  // applies.
+  // The RPC layer of the first resolver applies only to its own addresses. For a task of the union, only the
+  // union's RPC layer applies.
   Status find_address(const AskedTask& asked, FoundText* out) const override {
     if (!asked.is_whole()) return first().address({nullptr, DIST_TASK_UNSET, asked.rpc_layer}, out);
     const char* const own = given_rpc_layer() == nullptr ? "" : given_rpc_layer();
