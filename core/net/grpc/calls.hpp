@@ -3,8 +3,8 @@
 // each server that it calls itself. A line has at most one link at a time, which begins with the handshake of
 // hello.hpp and then carries the frames of call_frames.hpp.
 //
-// Lock order: a line's lock, that of the lines, those of LinkOwner, a link's or a queue's. None of them is
-// held while a link is started, flushed or ended, or while the handler is called.
+// Lock order: the lock of a line, the lock of the list of lines, the locks of LinkOwner, the lock of a link
+// or a queue. None of them is held while a link is started, flushed or ended, or while the handler is called.
 #pragma once
 
 #include <atomic>

@@ -13,8 +13,8 @@
 // below.
 //
 // A token is not a proof: it is the same for all attempts of a channel, so a peer that has read one on the
-// network can send it again. It keeps strangers away from gRPC; the handshake of hello.hpp decides who is
-// admitted.
+// network can send it again. It keeps strangers away from gRPC. The handshake of hello.hpp decides which
+// peers are admitted.
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Endpoint: a worker's transport over gRPC. Every worker has a control link to worker 0 from the start;
-// worker 0 tracks who has joined and who is alive. Data links are made on demand, to workers that have
-// joined.
+// worker 0 tracks which workers have joined and are alive. Data links are made on demand, to workers that
+// have joined.
 //
-// Lock order: a peer's lock (of its sending or its receiving half), the members' lock, that of LinkOwner, a
-// link's or a queue's. None of them is held while a link is started, flushed or ended, or while the listener
-// is called.
+// Lock order: `out_mutex` or `in_mutex` of a peer, `members_`, the lock of LinkOwner, the lock of a link or a
+// queue. None of them is held while a link is started, flushed or ended, or while the listener is called.
 #pragma once
 
 #include <atomic>
@@ -164,8 +163,8 @@ class Endpoint final : public Transport, public LinkOwner, public CarrierUser {
   std::string took_data_in(const LinkRef& link, std::span<const grpc::Slice> message) noexcept;
   std::string took_data_out(const LinkRef& link, std::span<const grpc::Slice> message) noexcept;
 
-  // ---- handshake.cpp: how links begin ---- Returns NULL if the peer's host name has not been resolved yet.
-  // `why` receives the reason, if it is known.
+  // ---- handshake.cpp: how links begin ----
+  // Returns NULL if the peer's host name has not been resolved yet. `why` receives the reason if it is known.
   LinkRef make_client(Peer& peer, Purpose purpose, std::string* why);
   void say_hello(Link& link, const Identity& receiver) noexcept;
   std::string took_hello(const LinkRef& link, std::span<const std::byte> message) noexcept;

@@ -45,7 +45,7 @@ struct Hello {
   uint32_t protocol = kProtocol;
   char version[kVersionBytes] = "";
   Purpose purpose = Purpose::kData;
-  uint32_t forms = 0;      // 1: worker 0 decides who takes part; 0: all workers of the cluster do
+  uint32_t forms = 0;      // 1: worker 0 decides which workers take part; 0: all workers do
   uint32_t came_from = 0;  // the generation that it was in before
   int32_t from = 0;
   int32_t to = 0;

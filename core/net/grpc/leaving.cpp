@@ -103,7 +103,7 @@ void Endpoint::leave_if_done() noexcept {
     for (Peer& peer : peers_) {
       if (peer.number == me() || peer.control == nullptr || peer.control->stage != Link::Stage::kOpen)
         continue;
-      // A peer that leaves at the same time is told as well, so that it does not mistake this for a crash.
+      // Sent to a peer that leaves at the same time as well, so that it does not mistake this for a crash.
       if (peer.life == Life::kLost || std::exchange(peer.left_told, true)) continue;
       peer.control_queue.put(
           {.kind = FrameKind::kLeft, .id = static_cast<uint64_t>(me()), .offset = to_form_ ? 1u : 0u});

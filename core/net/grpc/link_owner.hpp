@@ -3,7 +3,7 @@
 // does periodic work on a thread: heartbeats, leases and retries. It also keeps replaced channels until no
 // link uses them.
 //
-// Lock order: `owning_` is taken last, except for a link's or a queue's lock.
+// Lock order: `owning_` is taken after all other locks except those of links and queues.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>

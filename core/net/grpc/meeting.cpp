@@ -58,9 +58,9 @@ Digest prove_carrier(Prover who, std::string_view secret, const Link& link) noex
 }
 
 // Returns the IP address on which the link's carrier listens: that of DIST_BIND_ADDRESS, or else the local
-// address of the connection to the peer. It is never "all interfaces", because the carrier takes the first
-// client that connects for its peer, and because the peer needs an address to connect to. Both ends have the
-// same address family, that of the link.
+// address of the connection to the peer. It is never "all interfaces", because the first client that connects
+// to a carrier's port is taken for the peer, and because the peer needs an address to connect to. Both ends
+// have the same address family, that of the link.
 std::string Endpoint::carrier_host(const Link& link) const {
   const auto is_v6 = [](const std::string& host) { return host.find(':') != std::string::npos; };
   const std::string peer = link.peer_host();

@@ -26,7 +26,7 @@ class Names {
   // one ends.
   static constexpr int64_t kAgainNs = 500'000'000;
 
-  // When a lookup ends, `answered` is called on another thread, under no lock except the one of this object,
+  // When a lookup ends, `answered` is called on another thread, under no lock except that of this object,
   // if ask() was called for that name during the lookup. `answered` must return soon and must not call this
   // object.
   explicit Names(std::function<void()> answered);

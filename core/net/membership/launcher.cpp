@@ -120,7 +120,7 @@ Status find_address(Memory& memory, const char* given, RendezvousPlace* out) {
           "to another address.",
           number);
     }
-    // On MASTER_PORT listens PyTorch's store, in torchrun or in the process with rank 0, so libdist uses the
+    // PyTorch's store listens on MASTER_PORT, in torchrun or in the process with rank 0, so libdist uses the
     // next port.
     out->address = address_text(memory, host, number + 1);
   } else if (out->size == 1) {

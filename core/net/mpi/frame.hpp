@@ -16,7 +16,7 @@ namespace dist::mpi_link {
 enum class Kind : uint32_t {
   kNone,    // a frame that has not arrived
   kData,    // bytes of a connection
-  kCredit,  // the receiver has taken `value` bytes, so the sender may send as many more
+  kCredit,  // the receiver has taken `value` bytes, so the sender may send that many more
   kEnd,     // the connection has ended
   kText,    // rank 0's text of the meeting `value`
   kAsk,     // asks whether this rank is alive; it answers with kAlive

@@ -228,8 +228,8 @@ class Link {
   // ---- Receiving ----
   uint64_t read_ = 0;
   uint64_t told_read_ = 0;
-  // Credit, counted since the beginning: what the peer has used, and what it has been given back. `owed_`
-  // will follow.
+  // Credit in bytes since the beginning: the peer has used `came_ahead_`, and `gave_back_` has been returned.
+  // `owed_` will be returned next.
   uint64_t came_ahead_ = 0;
   uint64_t gave_back_ = 0;
   uint64_t owed_ = 0;
