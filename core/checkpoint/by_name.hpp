@@ -14,8 +14,7 @@ namespace dist {
 using NameIndex = std::pmr::vector<std::size_t>;
 
 // Sets `index` to the indices of `items`, sorted by name(item). Files usually list their items by name,
-// except for a few texts at the end. These few are inserted, which is faster than
-// sorting everything.
+// except for a few texts at the end. These few are inserted, which is faster than sorting everything.
 template <class Items, class Name>
 void sort_by_name(const Items& items, NameIndex& index, const Name& name) {
   constexpr std::ptrdiff_t kFew = 8;

@@ -72,7 +72,7 @@ bool unites_as_list(std::span<const ClusterSpec* const> specs, const char* name)
   });
 }
 
-// The index of a task, and the spec from which it is.
+// The index of a task, and the spec that has it.
 struct SeenTask {
   int32_t index;
   std::size_t spec;

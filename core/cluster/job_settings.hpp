@@ -27,8 +27,7 @@ struct JobSettings {
     return option == DIST_TRANSPORT_AUTO && transport == kLinkModule ? link_module.c_str() : nullptr;
   }
   int32_t num_replicas = 0;  // of each worker; 0: not set
-  // the folder of libdist-grpc.so and of link modules; "" if not set
-  std::pmr::string module_folder;  // location of libdist-grpc.so and of link modules
+  std::pmr::string module_folder;  // the folder of libdist-grpc.so and of link modules; "": not set
   std::pmr::string bind_address;
   KeptSecurity security;  // the secret, the contents of the PEM files, and the lease (0: not set)
 };

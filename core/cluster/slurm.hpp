@@ -92,7 +92,7 @@ class SlurmStep {
   Ref<ClusterSpec> spec_;
   const char* own_job_ = nullptr;
   int32_t own_index_ = DIST_TASK_UNSET;
-  // The option or variable from which the hosts and their tasks are.
+  // The sources of the hosts and their tasks: an option or a variable.
   const char* hosts_source_ = "";
   const char* tasks_source_ = "";
   int32_t rank_ = 0;

@@ -119,14 +119,14 @@ class Dataset final : public Counted {
   // Makes the pass of another worker with the same dataset, over a different source.
   Status make_pass_of(int32_t worker, Source& source, Ref<Pass>* out);
 
-  // For iterators: count_pass() takes the number of the next pass, and continue_after() makes the
-  // next pass follow `number`.
+  // For iterators: count_pass() takes the number of the next pass, and continue_after() makes the next pass
+  // follow `number`.
   uint64_t count_pass() noexcept { return passes_.fetch_add(1, std::memory_order_relaxed); }
   void continue_after(uint64_t number) noexcept;
   // The maximum number of prefetched batches.
   int64_t prefetch() const noexcept { return prefetch_; }
-  // Whether measurements decide on prefetching. ahead_choice() and keep() access those of earlier
-  // passes.
+  // Whether measurements decide on prefetching. ahead_choice() and keep() access those of
+  // earlier passes.
   bool measures_ahead() const noexcept { return prefetch_ > 0 && options_.prefetch == 0; }
   AheadChoice ahead_choice() const noexcept {
     const std::lock_guard lock(choice_mutex_);

@@ -223,8 +223,7 @@ bool Iterator::stop_task(const Lock&) noexcept {
 
 void Iterator::run_task(Ticket& ticket) noexcept {
   if (ticket.state.exchange(Ticket::kNotQueued) != Ticket::kValid) return;
-  // oneTBB's worker thread has inherited name and signal mask from the thread that was running when oneTBB
-  // created it.
+  // oneTBB's worker thread has inherited the name and signal mask of the thread for which oneTBB created it.
   name_this_thread("dist-input");
   block_async_signals();
   Iterator& self = *ticket.iterator;

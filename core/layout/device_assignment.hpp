@@ -61,11 +61,11 @@ struct Computation {
 // Places replicas on a topology by TensorFlow's rule (DeviceAssignment.build):
 //
 // - If devices are missing, replicas take devices in the order of tasks, independently of the order and of
-// the shape of their block. Strides are rejected.
+//   the shape of their block. Strides are rejected.
 // - AUTO makes rings of replicas, and rings of each replica's devices, if blocks span the whole last
-// dimension and have no stride, and as many replicas are requested as fit. RING requires that.
+//   dimension and have no stride, and as many replicas are requested as fit. RING requires that.
 // - Otherwise replicas form a box that is as close to a cube as possible, with core first, then x, y and z.
-// The devices of a block are in row-major order, with core fastest.
+//   The devices of a block are in row-major order, with core fastest.
 Status build_assignment(Ref<Topology> topology, const Computation& computation, Ref<DeviceAssignment>* out);
 
 }  // namespace dist

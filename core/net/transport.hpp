@@ -14,8 +14,7 @@
 //
 // - A receive specifies its size. A message of another size ends both transfers with kMisfit.
 // - A sender may run ahead: messages that fit into credit() bytes complete before their receiver asks for
-// them.
-//   Each message counts as at least kLeastCounted bytes.
+//   them. Each message counts as at least kLeastCounted bytes.
 // - cancel() is acknowledged: the transfer ends soon afterwards, regardless of the peer.
 // - The loss of a peer ends the transfers that wait for it with kLost. Messages that it sent before are still
 //   received.

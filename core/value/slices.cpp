@@ -87,8 +87,8 @@ Status find_parts(const char* name, int32_t how, Value& value, ValueRef* values,
                           dtype_name((*indices)->tensor().dtype));
 }
 
-// The shape of the values is [b..., k, rest], that of the indices [b..., k], and that of the variable [b...,
-// n, rest]. b is empty except in a batch update.
+// The values must have the shape [b..., k, rest], the indices [b..., k], and the variable [b..., n, rest].
+// b is empty except in a batch update.
 Status check_shapes(const char* name, const dist_tensor& copy, const dist_tensor& values,
                     const dist_tensor& indices) noexcept {
   bool fit =
