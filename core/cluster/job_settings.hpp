@@ -26,7 +26,7 @@ struct JobSettings {
   const char* link_module_for(int32_t option) const noexcept {
     return option == DIST_TRANSPORT_AUTO && transport == kLinkModule ? link_module.c_str() : nullptr;
   }
-  int32_t num_replicas = 0;  // of each worker; 0: not set
+  int32_t num_replicas = 0;        // of each worker; 0: not set
   std::pmr::string module_folder;  // the folder of libdist-grpc.so and of link modules; "": not set
   std::pmr::string bind_address;
   KeptSecurity security;  // the secret, the contents of the PEM files, and the lease (0: not set)
