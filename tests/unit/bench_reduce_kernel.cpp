@@ -57,7 +57,7 @@ constexpr Row kRows[] = {
     {"bf16 SUM 64 to 1, tree", DIST_BF16, DIST_REDUCE_SUM, 64, 1, false, false, true},
 };
 
-// Of every buffer together.
+// Total size of all buffers.
 constexpr std::size_t kFootprints[] = {std::size_t{32} << 10, std::size_t{512} << 10, std::size_t{8} << 20,
                                        std::size_t{256} << 20};
 
@@ -66,7 +66,7 @@ struct Free {
 };
 using Memory = std::unique_ptr<std::byte, Free>;
 
-// The loop of a programmer in a hurry, for f32 SUM of two in place.
+// The loop that a programmer would write without tuning: f32 SUM of two arrays, in place.
 [[gnu::noinline]] void plain_loop(float* a, float* b, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     const float sum = a[i] + b[i];
@@ -75,7 +75,7 @@ using Memory = std::unique_ptr<std::byte, Free>;
   }
 }
 
-// The best of several passes: what the machine can do, not what its neighbours left of it.
+// Returns the best of several passes, which is the least disturbed by other programs on the machine.
 template <class Pass>
 double best_gigabytes(double bytes, Pass pass) {
   const auto repeats = static_cast<int>(std::clamp(64e6 / bytes, 1.0, 1e5));
@@ -95,7 +95,7 @@ double measure(const char* target, const Row& row, std::size_t footprint) {
   std::vector<Memory> memory;
   std::vector<std::byte*> at;
   for (std::size_t i = 0; i < buffers; ++i) {
-    // Not all at the same place of a page: that would measure the cache's associativity.
+    // Offset the buffers within the page. At equal offsets, the loop would measure the cache's associativity.
     memory.emplace_back(static_cast<std::byte*>(
         std::aligned_alloc(4096, (bytes + 4096 + 576 * buffers) / 4096 * 4096 + 4096)));
     at.push_back(memory.back().get() + 576 * i);

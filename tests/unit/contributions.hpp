@@ -17,11 +17,12 @@ namespace dist {
 inline constexpr dist_dtype kDtypes[] = {DIST_F16, DIST_BF16, DIST_F32,       DIST_F64, DIST_I8,
                                          DIST_U8,  DIST_I16,  DIST_U16,       DIST_I32, DIST_U32,
                                          DIST_I64, DIST_U64,  DIST_COMPLEX64, DIST_BOOL};
-// @every operator but USER: it is no fold of the library's
+// @every operator but USER: the host folds its elements, not the library
 inline constexpr dist_reduce_op kOps[] = {DIST_REDUCE_SUM, DIST_REDUCE_MEAN, DIST_REDUCE_MIN, DIST_REDUCE_MAX,
                                           DIST_REDUCE_PROD};
 
-// Contributions of one tensor: any bits, so also NaNs, infinities, subnormals and zeros of both signs.
+// Contributions of random bits to one tensor, which include NaNs, infinities, subnormals and zeros of both
+// signs.
 struct Sources {
   Sources(dist_dtype dtype, std::size_t num, std::size_t elements, std::mt19937_64& random)
       : count(elements), bytes(num * elements * dtype_size(dtype)), weights(num) {
@@ -29,7 +30,8 @@ struct Sources {
     for (std::size_t at = 0; at < bytes.size(); at += size) {
       const uint64_t bits = random();
       std::memcpy(&bytes[at], &bits, size);
-      // A few numbers that are not far apart: sums of random bits are mostly one number of all.
+      // Use some numbers of similar size. In a sum of random bits, the largest number usually hides the
+      // others.
       if (bits % 4 != 0 && dtype == DIST_F32) put(&bytes[at], static_cast<float>(bits % 2001) / 128 - 7);
       if (bits % 4 != 0 && dtype == DIST_COMPLEX64)
         put(&bytes[at], static_cast<float>(bits % 2001) / 1024 - 1);
@@ -64,7 +66,8 @@ void unite_nans(Bytes& bytes, Bits infinity) {
   }
 }
 
-// Which NaN comes out of several is the CPU's and the compiler's choice, in one pass as in several: all are one.
+// If several contributions are NaN, the CPU and the compiler decide which of them is the result, even in a
+// single pass. Replaces every NaN by the same one.
 inline Bytes with_one_nan(Bytes bytes, dist_dtype dtype) {
   switch (dtype) {
     case DIST_F16: unite_nans<uint16_t>(bytes, 0x7C00); break;

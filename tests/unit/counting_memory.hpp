@@ -23,14 +23,15 @@ class CountingMemory {
   CountingMemory& operator=(const CountingMemory&) = delete;
 
   Memory& operator*() noexcept { return *memory_; }
-  // Beside the Memory itself.
+  // Returns the outstanding bytes, without those of the Memory object itself.
   std::size_t live() {
     const std::scoped_lock lock(mutex_);
     return blocks_.size() - 1;
   }
-  // Blocks that came back with another size or alignment than they went out with, or twice.
+  // Returns the number of blocks that were freed twice, or with a size or alignment other than they were
+  // allocated with.
   int mistakes() const noexcept { return mistakes_; }
-  // Request number k from now on (0: the next) is refused, once; < 0: none.
+  // Refuses request number k from now (0 = the next one) once. A negative k refuses none.
   void refuse(long k) noexcept { countdown_ = k; }
   bool refused() const noexcept { return refused_.exchange(false); }
 

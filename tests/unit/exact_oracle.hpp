@@ -36,7 +36,7 @@ inline constexpr int kUnit = -1074;
 
 inline bool bit(const Words& words, int at) { return at >= 0 && (words[at / 64] >> at % 64 & 1) != 0; }
 
-inline int first_bit(const Words& words) {  // -1 of zero
+inline int first_bit(const Words& words) {  // -1 if all are zero
   int at = 64 * static_cast<int>(words.size()) - 1;
   while (at >= 0 && !bit(words, at)) --at;
   return at;
@@ -118,7 +118,7 @@ inline double to_double(dist_dtype dtype, uint64_t bits) {
   }
 }
 
-// Of a double that is one of dtype's.
+// Returns the bits of a double that is representable in dtype.
 inline uint64_t to_bits(dist_dtype dtype, double value) {
   switch (dtype) {
     case DIST_F16: return std::isnan(value) ? 0x7E00 : f16_from_f32(static_cast<float>(value));
@@ -136,7 +136,7 @@ inline double rounded(double value, const Format& format) {
   return result == 0 ? std::copysign(0.0, value) : result;
 }
 
-// What exact.hpp promises, word for word.
+// Follows the definition in exact.hpp literally.
 inline uint64_t expected(dist_dtype dtype, const std::vector<uint64_t>& terms, const double* weights,
                          double divisor) {
   Exact exact;
@@ -157,7 +157,7 @@ inline uint64_t expected(dist_dtype dtype, const std::vector<uint64_t>& terms, c
   } else if (!exact.zero()) {
     if (divisor == 1) {
       const double direct = exact.round(format_of(dtype), false);
-      const bool vanished = direct == 0;  // its sign is the sum's
+      const bool vanished = direct == 0;  // then the result has the sign of the sum
       return to_bits(dtype, vanished ? std::copysign(0.0, exact.round(format_of(DIST_F64), true)) : direct);
     }
     sum = exact.round(format_of(DIST_F64), dtype != DIST_F64);

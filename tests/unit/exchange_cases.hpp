@@ -44,7 +44,8 @@ struct Side {
       tensors.push_back({data[t].data(), DIST_F32, 3, shapes[t].data(), nullptr});
   }
 
-  // A copy somewhere else, as a process has of another one's member: without outputs.
+  // Returns a copy in other memory and without outputs, like the one that a process keeps of another
+  // process's member.
   CallDescriptor staged(std::vector<dist_tensor>& tensors, std::vector<std::vector<float>>& memory) const {
     tensors = in;
     memory = in_data;
@@ -66,7 +67,7 @@ struct Case {
   dist_numerics numerics = DIST_NUMERICS_ORDERED;
 };
 
-// The others exchange no lists of tensors.
+// The other collectives do not exchange lists of tensors.
 // @every collective but NONE, RETURN, BARRIER, MERGE_CALL, REDUCE_APPLY, HALO_EXCHANGE, RESHARD
 inline constexpr Case kCases[] = {
     {Collective::kAllReduce, DIST_REDUCE_SUM, 0, false, false},
@@ -88,14 +89,13 @@ inline constexpr Case kCases[] = {
     {Collective::kScan, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, false, false, DIST_NUMERICS_TREE},
 };
 
-// All members' calls of one case, on lists of n tensors.
+// The calls of all members in one case, on lists of n tensors.
 class Members {
  public:
   Members(const Case& the_case, int size, std::size_t n, std::mt19937_64& random)
       : sides_(static_cast<std::size_t>(size)) {
     const CollectiveTraits& traits = traits_of(the_case.collective);
-    std::vector<std::vector<int64_t>> parts(
-        sides_.size());  // [p][t], or of an all_to_all [p][r] of each tensor
+    std::vector<std::vector<int64_t>> parts(sides_.size());  // [p][t]; in an all_to_all [p][r] of each tensor
     for (auto& part : parts) {
       for (std::size_t t = 0; t < n; ++t) part.push_back(static_cast<int64_t>(random() % 5));
     }
@@ -108,7 +108,7 @@ class Members {
         for (const auto& part : parts) all += part[t];
         const int64_t own = parts[static_cast<std::size_t>(p)][t];
         if (traits.swaps() && the_case.uneven) {
-          // Rank p gives p + r + 1 steps to rank r.
+          // Rank p sends p + r + 1 steps to rank r.
           in[t] = out[t] = 0;
           for (int r = 0; r < size; ++r) {
             in[t] += p + r + 1;
@@ -157,7 +157,7 @@ class Members {
   int size() const noexcept { return static_cast<int>(sides_.size()); }
   Side& operator[](int rank) noexcept { return sides_[static_cast<std::size_t>(rank)]; }
 
-  // All members in one process.
+  // Runs all members in one process.
   std::vector<std::vector<std::vector<float>>> together() {
     std::vector<const CallDescriptor*> descriptors;
     for (const Side& side : sides_) descriptors.push_back(&side.descriptor);
@@ -166,7 +166,7 @@ class Members {
     return take();
   }
 
-  // The outputs, which are reset.
+  // Returns the outputs and resets them.
   std::vector<std::vector<std::vector<float>>> take() {
     std::vector<std::vector<std::vector<float>>> taken;
     for (Side& side : sides_) {

@@ -20,7 +20,7 @@ struct Issued {
 
 struct Wanted {
   std::string names = "IP:127.0.0.1";  // as in the configuration of openssl(1); empty: none
-  long from_days = -1, to_days = 2;    // from now
+  long from_days = -1, to_days = 2;    // relative to now
   std::string usage = "";              // extended key usage; empty: any
   std::string subject = "a process";
   unsigned rsa_bits = 0;  // 0: a key on an elliptic curve

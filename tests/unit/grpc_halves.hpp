@@ -25,7 +25,7 @@ constexpr std::size_t kCredit = 1024;
 #define assert_end(transfer, wanted) \
   assert_int_equal(static_cast<int>((transfer).end()), static_cast<int>(End::wanted))
 
-// Keeps frames as they would go over a link.
+// Stores the frames in the form in which a link sends them.
 struct Wire final : FrameSink {
   void put(const Frame& frame, const std::byte* data) noexcept override {
     const std::size_t at = bytes.size();
@@ -41,7 +41,7 @@ struct Wire final : FrameSink {
   Frame last;
 };
 
-// A sender and a receiver, and what is on its way between them, which moves when the test says so.
+// A sender, a receiver, and the frames in transit between them. The test decides when frames move.
 struct Pair {
   explicit Pair(std::size_t credit = kCredit, std::size_t least_apart = SIZE_MAX)
       : out(forwards, credit, kChunkBytes, least_apart),

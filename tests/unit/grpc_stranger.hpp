@@ -18,7 +18,7 @@
 namespace dist::grpc_link {
 
 struct Stranger final : LinkUser {
-  // `secret`: for the token with which its connection begins.
+  // `secret` is for the token with which the connection begins.
   Stranger(const GrpcWorkers& workers, int worker, const char* secret = "")
       : Stranger(workers.address(worker), secret) {}
   Stranger(const std::string& address, const char* secret) {
@@ -51,7 +51,7 @@ struct Stranger final : LinkUser {
     hello.write(bytes);
     say(bytes, sizeof bytes);
   }
-  // The next message; "": the link is over.
+  // Returns the next message, or "" if the link has ended.
   std::string hear() {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return !heard.empty() || ended; });
@@ -97,7 +97,7 @@ struct Stranger final : LinkUser {
   LinkRef link;
 };
 
-// The hello of worker 1, as the network would say it.
+// The hello that the network of worker 1 would send.
 inline Hello good_hello(const GrpcWorkers& workers, int num_workers) {
   Hello hello;
   std::strcpy(hello.version, DIST_GRPC_VERSION);

@@ -27,8 +27,9 @@
 
 namespace dist {
 
-// Addresses on loopback that nobody listens on. Below the range that the system takes for connections, and beginning at
-// another place in each process: processes that start one after another begin far apart.
+// Returns addresses on loopback on which nothing listens. The ports are below the range that the system uses
+// for outgoing connections. Each process begins at a different port, and processes that start one after
+// another begin far apart.
 inline std::vector<std::string> free_addresses(int n) {
   static unsigned next = static_cast<unsigned>(getpid()) * 12361;
   std::vector<std::string> found;
@@ -47,7 +48,7 @@ inline std::vector<std::string> free_addresses(int n) {
   return found;
 }
 
-// The libraries that the program is about.
+// Selects the modules that the test is built for.
 inline void use_module(GrpcOptions& options) {
   options.module_folder = MODULE_FOLDER;
 #ifdef LINK_MODULE
@@ -71,7 +72,7 @@ class GrpcWorkers final : public TransportFixture {
     use_module(options);
     return options;
   }
-  // What each joins with is `change`d before.
+  // Calls `change` on the worker's options before it joins.
   template <class Change>
   Transport& join_with(int worker, const Change& change) {
     GrpcOptions with = options(worker);
@@ -89,7 +90,7 @@ class GrpcWorkers final : public TransportFixture {
     return join_with(worker, [](GrpcOptions&) {});
   }
   const std::string& address(int worker) const { return texts_[static_cast<std::size_t>(worker)]; }
-  // The end of the network that has joined in this place.
+  // Destroys the network that joined at this place.
   void end(std::size_t place) { networks_[place] = Ref<GrpcNetwork>(); }
 
  private:
@@ -113,7 +114,7 @@ inline void await(const std::function<bool()>& holds) {
   if ((text).find(part) == std::string::npos) \
   fail_msg("'%s' is not in: %s", std::string(part).c_str(), (text).c_str())
 
-// A message from one to the other arrives.
+// Asserts that a message from one transport to the other arrives.
 inline void assert_speak(Transport& from, Transport& to, uint64_t number) {
   uint64_t got = 0;
   Transfer send;

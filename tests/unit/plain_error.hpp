@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors as a reader of C sees them, without the marks around names.
+// Errors as C programs see them, without the marks around names.
 #pragma once
 
 #include "core/base/status.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choice whether to prefetch batches: it must find and keep the faster way, whatever else takes time. The
-// test controls the clock.
+// The choice whether to prefetch batches: it must find and keep the faster way, regardless of what else takes
+// time. The test controls the clock.
 #include <cstdint>
 #include <cstdio>
 #include <random>
@@ -20,7 +20,7 @@ namespace {
 constexpr uint64_t kSeed = 20261126;
 constexpr int kMeasured = AheadChoice::kWindows * (AheadChoice::kSkipped + AheadChoice::kCounted);
 
-// A host whose loop takes so long from one batch to the next with either way.
+// A host loop that takes a given time per batch, with prefetching and without.
 struct Loop {
   int64_t ahead_ns;
   int64_t in_place_ns;
@@ -28,7 +28,7 @@ struct Loop {
   int64_t now_ns = 1000;
   int64_t reads = 0;  // of the clock
   std::mt19937_64 random{kSeed};
-  int noise = 0;  // one batch in so many takes a thousand times as long; 0: none
+  int noise = 0;  // one batch in this many takes a thousand times as long; 0 = none
 
   bool step() {
     int64_t time_ns = choice.ahead() ? ahead_ns : in_place_ns;
@@ -39,7 +39,7 @@ struct Loop {
       return now_ns;
     });
   }
-  // Steps until a choice has been made; how many.
+  // Steps until a choice has been made, and returns the number of steps.
   int64_t until_chosen() {
     for (int64_t n = 1;; ++n) {
       if (step()) return n;
@@ -54,7 +54,7 @@ void the_faster_way_is_chosen(void**) {
     bool ahead;
   } cases[] = {{1000, 2000, true},
                {2000, 1000, false},
-               {1000, 1000, false},  // made ahead takes more of the machine
+               {1000, 1000, false},  // equal times: prefetching would only use more of the machine
                {990, 1000, false},
                {900, 1000, true},
                {0, 0, false},
@@ -62,7 +62,7 @@ void the_faster_way_is_chosen(void**) {
                {int64_t{1} << 50, int64_t{1} << 51, true}};
   for (const auto& each : cases) {
     Loop loop{each.ahead_ns, each.in_place_ns};
-    // The first time says nothing of a batch.
+    // The first batch is not measured.
     assert_int_equal(loop.until_chosen(), kMeasured + 1);
     assert_int_equal(loop.choice.ahead(), each.ahead);
     assert_int_equal(loop.choice.chosen(), each.ahead);
@@ -89,12 +89,13 @@ void a_choice_is_kept_for_longer_each_time_that_it_proves_right(void**) {
     const int64_t reads = loop.reads;
     assert_int_equal(loop.until_chosen(), kept + kMeasured + 1);
     assert_false(loop.choice.ahead());
-    // A choice that is kept costs no look at the clock.
+    // While a choice is kept, the clock is not read.
     assert_int_equal(loop.reads - reads, kMeasured + 1);
     if (kept < AheadChoice::kMostKept) kept *= 2;
   }
   assert_int_equal(kept, AheadChoice::kMostKept);
-  // The loop has changed, and is found out; then it is looked at again as often as in the beginning.
+  // The loop has changed. The next measurement detects this, and then choices are kept as briefly as in the
+  // beginning.
   loop.in_place_ns = 3000;
   assert_int_equal(loop.until_chosen(), kept + kMeasured + 1);
   assert_true(loop.choice.ahead());
@@ -122,7 +123,7 @@ void short_passes_are_measured_together(void**) {
     while (!chosen) {
       AheadChoice pass = kept;
       pass.begin_pass();
-      now_ns += 1000000000;  // what lies between passes
+      now_ns += 1000000000;  // time between passes
       for (int i = 0; i < length; ++i) {
         now_ns += pass.ahead() ? 500 : 1000;
         chosen |= pass.gave([&] { return now_ns; });

@@ -39,7 +39,7 @@ void algorithms(void**) {
       {{4, kFree, false, true, 1025}, Algorithm::kParts},
       {{256, kFree, false, true, 96}, Algorithm::kTravels},
       {{256, kFree, false, true, 97}, Algorithm::kParts},
-      // Lists, other collectives, gaps.
+      // Lists, collectives other than all_reduce, and tensors with gaps.
       {{2, kFree, false, false, 4}, Algorithm::kParts},
       {{2, kFree, false, false, 1 << 20}, Algorithm::kParts},
       {{2, kFree, false, false, (1 << 20) + 1}, Algorithm::kBlocks},
@@ -54,7 +54,7 @@ void algorithms(void**) {
     assert_int_equal(static_cast<int>(algorithm_of(row.question)), static_cast<int>(row.algorithm));
 }
 
-// explain walks through the sizes by it.
+// dist_strategy_explain() uses this to iterate over the sizes.
 void sizes_of_one_algorithm(void**) {
   AlgorithmQuestion q{4, false, false, true, 1};
   assert_int_equal(most_bytes_like(q), 1024);

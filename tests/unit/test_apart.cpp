@@ -37,11 +37,11 @@ void whose_thread_is_kept_on_a_cpu_stays(void**) {
     assert_int_equal(gives_way_below(rank, 5, DIST_THREADS_LIBRARY, true), 0);
   for (int rank = 1; rank < 5; ++rank)
     assert_int_equal(gives_way_below(rank, 5, DIST_THREADS_CALLER, true), 0);
-  // So that it is the caller who gives way, to all of them.
+  // The caller's thread is the one that may move, so it gives way to all library threads.
   assert_int_equal(gives_way_below(0, 5, DIST_THREADS_CALLER, true), 5);
 }
 
-// Two that both did would change places, and meet again.
+// If both moved, they would exchange their CPUs and meet again.
 void one_of_two_gives_way(void**) {
   constexpr int kSize = 4;
   for (const int threads : {DIST_THREADS_CALLER, DIST_THREADS_LIBRARY, DIST_THREADS_HOST}) {
@@ -50,7 +50,7 @@ void one_of_two_gives_way(void**) {
         for (int b = 0; b < a; ++b) {
           const int givers = (b < gives_way_below(a, kSize, threads, kept) ? 1 : 0) +
                              (a < gives_way_below(b, kSize, threads, kept) ? 1 : 0);
-          // Host threads are kept on nothing by libdist; of two library threads that are, both stay.
+          // libdist does not pin host threads. Of two pinned library threads, neither moves.
           const bool both_stay = kept && (threads == DIST_THREADS_LIBRARY || b != 0);
           if (kept && threads == DIST_THREADS_HOST) continue;
           assert_int_equal(givers, both_stay ? 0 : 1);
@@ -60,7 +60,7 @@ void one_of_two_gives_way(void**) {
   }
 }
 
-// What is found at a time of a clock that is moved by hand.
+// One observation, at a time that the test chooses.
 struct Wait {
   bool on_its_cpu;
   int64_t now_ns;
@@ -72,18 +72,26 @@ void it_looks_when_it_keeps_meeting(void**) {
   constexpr int64_t kSoon = kStart + Beside::kIntervalNs - 1;
   constexpr int64_t kLater = kStart + Beside::kIntervalNs;
   constexpr Wait kWaits[] = {
-      {true, kStart, false}, {true, kStart, false},  {false, kStart, false},  // not in a row
-      {true, kStart, false}, {true, kStart, false},  {true, kStart, true},    //
-      {true, kLater, false}, {true, kLater, false},                           // counts anew
-      {true, kSoon, false},  {true, kSoon, false},                            // has looked just now
-      {true, kLater, true},  {false, kLater, false},                          //
+      {true, kStart, false},
+      {true, kStart, false},
+      {false, kStart, false},  // not in a row
+      {true, kStart, false},
+      {true, kStart, false},
+      {true, kStart, true},  //
+      {true, kLater, false},
+      {true, kLater, false},  // the count has started again
+      {true, kSoon, false},
+      {true, kSoon, false},  // too soon after the previous
+                             // look
+      {true, kLater, true},
+      {false, kLater, false},  //
   };
   Beside beside;
   for (const Wait& wait : kWaits)
     assert_int_equal(beside.found(wait.on_its_cpu, [&] { return wait.now_ns; }), wait.looks);
 }
 
-// The clock is a cost.
+// Reading the clock takes time.
 void it_reads_no_clock_in_vain(void**) {
   Beside beside;
   int reads = 0;
@@ -105,7 +113,7 @@ void room_is_what_it_may_use_and_nobody_does(void**) {
   assert_true(room_for(set_of({0, 1}), set_of({0, 1})) == CpuSet());
   assert_true(room_for(set_of({5}), set_of({5})) == CpuSet());
   assert_true(room_for(CpuSet(), set_of({5})) == CpuSet());
-  // Numbers beyond the first word; and -1, of members that have not come yet, is no CPU.
+  // CPUs beyond the first word of the set. -1, for members that have not arrived yet, is not a CPU.
   assert_true(room_for(set_of({63, 64, 1023}), set_of({-1, 64})) == set_of({63, 1023}));
 }
 
@@ -115,7 +123,7 @@ struct Member {
   int below;
 };
 
-// One step of those that are beside somebody they give way to. False: nobody is, or has room.
+// Moves each member that shares a CPU with a member to which it gives way. Returns false if none can move.
 bool step(std::vector<Member>& members, std::mt19937& random) {
   bool moved = false;
   for (Member& member : members) {
@@ -137,7 +145,8 @@ bool step(std::vector<Member>& members, std::mt19937& random) {
   return moved;
 }
 
-// Wherever the system puts the threads, they come apart where each may use all CPUs; and wherever they may not, it ends.
+// However the system places the threads, they end up on different CPUs if each may use all CPUs. If they may
+// not, moving still ends.
 void members_come_apart(void**) {
   std::mt19937 random(20);
   for (int round = 0; round < 2000; ++round) {

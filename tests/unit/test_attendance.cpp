@@ -25,14 +25,14 @@ namespace {
 
 constexpr uint64_t kSeed = 20261123;
 
-// A collective: when the members of each worker come, by one clock that nobody has.
+// The arrival times of each worker's members in a collective, on a global clock that no worker has.
 using Comings = std::vector<std::vector<int64_t>>;
 
 struct Truth {
   int worker = 0;
-  int rank = 0;          // of the last among all
+  int rank = 0;          // the rank of the last of all members
   int64_t late_ns = 0;   // how long all others waited for it
-  int64_t alone_ns = 0;  // its worker's others; 0: there are none
+  int64_t alone_ns = 0;  // how long the other members of its worker waited; 0 = it has no others
 };
 
 Truth truth_of(const Comings& comings) {
@@ -54,7 +54,7 @@ int64_t all_here(const std::vector<int64_t>& members) {
   return *std::max_element(members.begin(), members.end());
 }
 
-// What worker `me` finds, whose clock is `ahead_ns` ahead, where a message takes `travel_ns`.
+// Returns the answer of worker `me`, whose clock is `ahead_ns` fast, if a message takes `travel_ns`.
 Attendance::Latest latest_of(Memory& memory, const Comings& comings, int me, int64_t ahead_ns,
                              int64_t travel_ns, Recorder& recorder) {
   const auto workers = static_cast<int>(comings.size());
@@ -74,7 +74,7 @@ Attendance::Latest latest_of(Memory& memory, const Comings& comings, int me, int
   for (std::size_t m = 0; m < mine.size(); ++m) attendance.arrive(static_cast<int>(m), mine[m] + ahead_ns);
   attendance.watch(&recorder);
   (void)attendance.begin();
-  // It looks twice at once, and then whenever a message comes.
+  // A worker looks for messages twice at once, and then whenever a message arrives.
   std::vector<int64_t> looks = {all_here(mine), all_here(mine)};
   for (int w = 0; w < workers; ++w) {
     const int64_t comes = all_here(comings[static_cast<std::size_t>(w)]) + travel_ns;
@@ -91,7 +91,7 @@ Attendance::Latest latest_of(Memory& memory, const Comings& comings, int me, int
   return attendance.latest();
 }
 
-// Somebody whose event it is.
+// The leader, whose recorder has the event.
 class Leader {
  public:
   explicit Leader(Memory& memory) : flight_(memory, ReplicaCount(1, GlobalReplica{2}, 5)) { open(); }
@@ -100,7 +100,7 @@ class Leader {
     recorder().begin(DIST_COLLECTIVE_BARRIER);
     recorder().open({.collective = DIST_COLLECTIVE_BARRIER, .members = 1});
   }
-  // What the event says of other workers.
+  // Returns what the event contains about other workers.
   std::pair<uint64_t, uint64_t> event() noexcept {
     Recorder::Slot slot;
     assert_true(recorder().read(recorder().count() - 1, slot));
@@ -152,7 +152,7 @@ void who_is_late_by_more_than_a_message_takes_is_named_by_all(void**) {
     const Attendance::Latest found = latest_of(*memory, comings, me, -70, 50, leader.recorder());
     assert_int_equal(found.worker, 1);
     assert_int_equal(found.name, 3);
-    // With the message's time, where it is not taken from both.
+    // The result contains a message's travel time, unless it cancels out.
     assert_int_equal(found.late_ns, me == 0 ? 9050 - 180 : me == 1 ? 8890 : 9050 - 170);
   }
 }
@@ -168,7 +168,7 @@ void those_of_one_moment(void**) {
   }
 }
 
-// While it waits the event says for whom, and then who was last.
+// During the wait the event names the missing worker, and afterwards the last one.
 void the_event_says_for_whom_it_waits(void**) {
   CountingMemory memory;
   Leader leader(*memory);
@@ -181,13 +181,13 @@ void the_event_says_for_whom_it_waits(void**) {
   recorder.wait_for_workers(1, 3);
   assert_int_equal(leader.event().first, 1 | 1 << 8 | uint64_t{3} << 36);
   const Attendance::Latest found = latest_of(*memory, {{5}, {3}, {90}, {60}}, 0, 0, 0, recorder);
-  assert_int_equal(leader.event().first, 1 | uint64_t{0xFFFFFFF} << 8);  // all have come
+  assert_int_equal(leader.event().first, 1 | uint64_t{0xFFFFFFF} << 8);  // all have arrived
   recorder.last_of_workers(found.worker, found.name, found.late_ns);
   assert_int_equal(leader.event().first, 2 | 2 << 8 | uint64_t{2} << 36);
   assert_int_equal(leader.event().second, 30);
   recorder.close(DIST_OK);
   assert_int_equal(leader.event().second, 30);
-  // The next one is not of workers.
+  // The next event is not about other workers.
   leader.open();
   assert_int_equal(leader.event().first, 0);
   recorder.close(DIST_OK);

@@ -70,7 +70,7 @@ void failures_are_recorded(void**) {
   assert_int_equal(last_error().code, DIST_OUT_OF_RANGE);
   assert_string_equal(last_message(), "batch 7 of train");
   const uint64_t failures = failures_on_this_thread();
-  // A message may quote the one that it replaces, and nothing else of it stays.
+  // A message may quote the message that it replaces. The rest of the earlier report is cleared.
   last_error().culprit = {GlobalReplica{3}};
   assert_int_equal(invalid_argument("in[1]: %s", last_message()).code(), DIST_INVALID_ARGUMENT);
   assert_string_equal(last_message(), "in[1]: batch 7 of train");
@@ -90,7 +90,7 @@ void failures_are_copied_whole(void**) {
   assert_int_equal(number(last_error().culprit.replica), 5);
   assert_int_equal(last_error().sequence, 12);
   assert_string_equal(last_error().tag, "grads");
-  assert_int_equal(fail(last_error()).code(), DIST_ABORTED);  // its own record
+  assert_int_equal(fail(last_error()).code(), DIST_ABORTED);  // the record itself as the argument
   assert_string_equal(last_error().tag, "grads");
 }
 
@@ -268,7 +268,7 @@ void good_tensors_are_measured(void**) {
   assert_int_equal(size.elements, 1);
   assert_int_equal(size.bytes, 8);
 
-  // No element: no memory, and no overflow whatever the other sizes are.
+  // A tensor without elements needs no memory, and its other sizes cannot overflow.
   const std::vector<int64_t> empty = {int64_t{1} << 62, 4, 0};
   dist_tensor nothing = tensor(empty);
   nothing.data = nullptr;
@@ -285,7 +285,7 @@ void good_tensors_are_measured(void**) {
 void strides_tell_gaps(void**) {
   TensorSize size;
   const std::vector<int64_t> shape = {3, 1, 4};
-  const int64_t dense[] = {4, 99, 1};  // a size of 1 is never stepped over
+  const int64_t dense[] = {4, 99, 1};  // the stride of a dimension of size 1 is unused
   const int64_t padded[] = {5, 5, 1};
   const int64_t turned[] = {1, 1, 3};
   assert_true(check_tensor(tensor(shape, dense), "x", &size).ok() && size.contiguous);
@@ -441,7 +441,7 @@ void refusals_leak_nothing(void**) {
   memory.refuse(0);
   assert_true(throws(1));
   assert_true(memory.refused());
-  assert_true(throws(-1));  // the constructor's own
+  assert_true(throws(-1));  // from the constructor itself
   assert_int_equal(ends, 0);
   memory.refuse(0);
   assert_null((*memory).try_allocate(8, 8));
@@ -461,7 +461,7 @@ void refusals_leak_nothing(void**) {
 void default_memory_works(void**) {
   Memory* memory = Memory::create({});
   assert_non_null(memory);
-  void* nothing = memory->try_allocate(0, 1);  // still an address of its own
+  void* nothing = memory->try_allocate(0, 1);  // still a distinct address
   void* aligned = memory->try_allocate(100, 4096);
   assert_non_null(nothing);
   assert_int_equal(reinterpret_cast<std::uintptr_t>(aligned) % 4096, 0);

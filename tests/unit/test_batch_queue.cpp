@@ -30,7 +30,7 @@ struct Fixture {
   std::vector<Entry*> form(int instance, int64_t now) {
     return {room.begin(), room.begin() + static_cast<std::ptrdiff_t>(queue.form(instance, now, room))};
   }
-  // The step is over, and all who were in it end.
+  // Ends the step, and completes all its entries.
   void end(int instance, const std::vector<Entry*>& step) {
     for (Entry* const each : step) queue.leave(*each);
     queue.end_step(instance);
@@ -64,7 +64,7 @@ void a_step_begins_when_it_is_due(void**) {
   assert_int_equal(f.queue.num_waiting(), 1);
 }
 
-// Who comes while an instance has others joins them at once.
+// If an instance has entries, an arriving entry joins them at once.
 void who_comes_joins_those_who_are_there(void**) {
   Fixture f(2, {.max_items = 3, .max_delay_ns = 100});
   std::array<Entry, 5> entries;
@@ -77,7 +77,7 @@ void who_comes_joins_those_who_are_there(void**) {
   assert_int_equal(step.size(), 2);
   assert_ptr_equal(step[0], &entries[0]);
   f.queue.end_step(0);
-  // One that is held keeps its room, and is in no step.
+  // A held entry occupies room of its instance, but takes part in no step.
   entries[0].held = true;
   assert_true(f.queue.has_own(0));
   for (std::size_t i = 2; i < 5; ++i) (void)f.queue.arrive(entries[i], 102);
@@ -105,11 +105,11 @@ void buckets_take_turns(void**) {
     ++turns[static_cast<std::size_t>(step.front()->bucket)];
     f.queue.end_step(0);
   }
-  // The instance has room for four: of the third bucket nobody has joined.
+  // The instance has room for four, so no entry of the third bucket has joined.
   assert_int_equal(turns[0], 3);
   assert_int_equal(turns[1], 3);
   assert_int_equal(turns[2], 0);
-  // Room goes to who came first, whatever else comes of the bucket whose turn it is.
+  // Free room goes to the entry that arrived first, even if the bucket whose turn it is has a later one.
   Entry late;
   late.bucket = 0;
   (void)f.queue.arrive(late, 0);
@@ -138,7 +138,7 @@ void nobody_passes_the_first_one(void**) {
   assert_int_equal(f.form(0, 0).size(), 2);
 }
 
-// Random events: what the header says holds after each.
+// Checks the invariants of the header after each random event.
 void what_must_hold(void**) {
   const uint32_t seed = std::random_device{}();
   std::printf("# seed %u\n", seed);
@@ -186,7 +186,7 @@ void what_must_hold(void**) {
             if (was == waiting.end()) continue;
             waiting.erase(was);
             ++active;
-            // Nobody of its bucket who counts for more, or came before, is left.
+            // No entry of the same bucket that has precedence over a joined one is left waiting.
             for (const Entry* const other : waiting) {
               const bool joined = std::find(step.begin(), step.end(), other) != step.end();
               assert_false(other->bucket == each->bucket && !joined && other->before(*each));

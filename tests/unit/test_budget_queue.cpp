@@ -40,7 +40,7 @@ void threads_are_taken_and_given_back(void**) {
   queue.arrive(one);
   assert_true(one.admitted() && one.has() == 1);
   queue.leave(one, Told{&told});
-  queue.leave(one, Told{&told});  // nothing more
+  queue.leave(one, Told{&told});  // the second call has no effect
   assert_int_equal(queue.used(), 0);
   assert_true(told.empty());
 }
@@ -55,7 +55,7 @@ void nobody_overtakes_a_run(void**) {
   std::vector<Entry*> told;
   queue.arrive(first);
   queue.arrive(run);
-  queue.arrive(later);  // there is a thread, but the run is first
+  queue.arrive(later);  // one thread is free, but the run is ahead
   assert_true(run.queued() && later.queued());
   assert_int_equal(queue.queued(), 2);
   queue.leave(first, Told{&told});
@@ -151,8 +151,8 @@ struct Known {
   std::size_t party;
 };
 
-// Threads are never overdrawn, the first in line is one that does not fit, those behind it are in the order in which they
-// came, and nothing of an insider's strategy waits.
+// At most all threads are in use; the first queued entry does not fit; the entries behind it are in the order
+// of arrival; and no entry of an insider's strategy is queued.
 void check(const BudgetQueue& queue, const std::vector<Known>& line, const std::vector<Party>& parties) {
   int used = 0;
   int queued = 0;
@@ -170,7 +170,7 @@ void check(const BudgetQueue& queue, const std::vector<Known>& line, const std::
   bool behind = false;
   for (const Known& each : line) {
     behind = behind || each.entry->queued();
-    // What came after one that waits is admitted only where it passed, and has none then.
+    // An admitted entry behind a queued one was admitted without threads.
     if (behind && each.entry->admitted()) assert_int_equal(each.entry->has(), 0);
   }
 }
@@ -181,7 +181,7 @@ void random_events(void**) {
     const auto below = [&](int n) { return static_cast<int>(random() % static_cast<uint32_t>(n)); };
     BudgetQueue queue(1 + below(5));
     std::vector<Party> parties(3);
-    std::vector<Known> line;  // in the order of coming
+    std::vector<Known> line;  // in the order of arrival
     std::vector<Entry*> told;
     const auto remove = [&](std::vector<Known>::iterator at) {
       queue.leave(*at->entry, Told{&told});
@@ -204,7 +204,7 @@ void random_events(void**) {
       for (const Entry* each : told) assert_true(each->admitted());
       check(queue, line, parties);
     }
-    // All leave in the end, and everybody who waits has had a turn before.
+    // Finally all entries leave, and each queued entry is admitted before it does.
     while (!line.empty()) {
       const auto at =
           std::find_if(line.begin(), line.end(), [](const Known& k) { return k.entry->admitted(); });

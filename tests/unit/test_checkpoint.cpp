@@ -32,18 +32,18 @@ extern "C" {
 
 namespace {
 
-// What the system does at the calls to come.
+// How the system behaves in the following calls.
 struct System {
-  int interrupted = 0;   // each call is interrupted so often before it does anything
-  std::size_t most = 0;  // bytes of one read or write; 0: any
-  int fail_at = -1;      // this call fails, counted from 0 over all kinds
-  int error = 0;         // with this
+  int interrupted = 0;   // how often each call is interrupted before it does anything
+  std::size_t most = 0;  // maximum number of bytes of one read or write; 0 = no limit
+  int fail_at = -1;      // the index, counted over all kinds of calls, of the call that fails
+  int error = 0;         // its error
   int calls = 0;
   int left_to_interrupt = 0;
 };
 System system_now;
 
-// Whether the call is to return -1 with errno set.
+// Returns whether the call must return -1 with errno set.
 bool hindered() {
   if (system_now.left_to_interrupt > 0) {
     --system_now.left_to_interrupt;
@@ -82,7 +82,7 @@ ssize_t __wrap_pwrite64(int file, const void* from, size_t bytes, off64_t at) {
 }
 int __wrap_fsync(int file) { return hindered() ? -1 : __real_fsync(file); }
 int __wrap_renameat(int from_folder, const char* from, int to_folder, const char* to) {
-  // A rename is not interrupted.
+  // rename() is not interrupted by signals.
   system_now.left_to_interrupt = 0;
   return hindered() ? -1 : __real_renameat(from_folder, from, to_folder, to);
 }
@@ -123,7 +123,7 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Writes "new..." over what is at the path, the second half first.
+// Replaces the file at the path by "new...", and writes the second half first.
 Status replace(const std::string& path, const std::string& text) {
   NewFile file;
   DIST_TRY(file.create(path.c_str()));
@@ -140,7 +140,7 @@ void crc32_is_that_of_zlib(void**) {
   std::string text;
   for (int i = 0; i < 1000; ++i) text.push_back(static_cast<char>(i * 7));
   assert_int_equal(crc32(0, text.data(), text.size()), 0x114AD5FF);
-  // However it is cut, and wherever it lies.
+  // The result does not depend on where the data are split, or on their alignment.
   for (std::size_t cut = 0; cut < 100; ++cut)
     assert_int_equal(crc32(crc32(0, text.data(), cut), text.data() + cut, text.size() - cut), 0x114AD5FF);
 }
@@ -152,7 +152,7 @@ void crc32_is_the_same_with_isa_l_and_without(void**) {
     state = state * 1664525 + 1013904223;
     data.push_back(static_cast<char>(state >> 24));
   }
-  // What is done at a time differs with the length and with where the data lie.
+  // The number of bytes that are processed at a time depends on the length and the alignment.
   for (std::size_t bytes = 0; bytes < 700; ++bytes) {
     const char* const at = data.data() + bytes % 67;
     assert_int_equal(crc32(state, at, bytes), crc32_by_tables(state, at, bytes));
@@ -180,7 +180,7 @@ void interrupted_and_short_calls_go_on(void**) {
   const std::string path = folder.path("file"), text(1000, 'x'), end = "the end";
   begin({.interrupted = 2, .most = 7});
   assert_true(replace(path, text + end).ok());
-  assert_true(system_now.calls > 1000 / 7);  // the linker did put them between
+  assert_true(system_now.calls > 1000 / 7);  // the linker has redirected the calls
   begin({});
   assert_true(contents(path) == text + end);
   InputFile file;
@@ -199,7 +199,8 @@ void interrupted_and_short_calls_go_on(void**) {
   begin({});
 }
 
-// Whichever call fails, the old file is there, whole, or the new one after the rename, and nothing else.
+// Whichever call fails, the folder contains either the complete old file or, after the rename, the complete
+// new one, and nothing else.
 void every_call_fails_once(void**) {
   const Folder folder;
   const std::string path = folder.path("file");
@@ -231,7 +232,7 @@ void every_call_fails_once(void**) {
   }
 }
 
-// Beyond what 32 bits count; the file is sparse.
+// Offsets beyond 32 bits; the file is sparse.
 void offsets_are_wide(void**) {
   const Folder folder;
   const std::string path = folder.path("file");

@@ -27,7 +27,7 @@ constexpr int64_t kPause = ClosureQueue::kFirstPauseNs;
 struct Fixture {
   explicit Fixture(int workers, int per_worker = 1, int max_losses = 16)
       : memory(Ref<Memory>::adopt(Memory::create({}))), queue(*memory, workers, per_worker, max_losses) {}
-  // The next assignment, as "closure on worker"; -1 where there is none.
+  // Returns the closure of the next assignment, or -1 if there is none. `worker` receives its worker.
   int64_t next(int64_t now, int* worker = nullptr) {
     ClosureQueue::Assignment out{-1, -1};
     if (!queue.next(now, &out)) return -1;
@@ -58,7 +58,7 @@ void workers_take_turns(void**) {
   assert_int_equal(f.queue.num_in_flight(), 2);
   assert_int_equal(f.queue.num_waiting(), 2);
   f.queue.done(1);
-  // The watermark stays where a closure has no end.
+  // The watermark does not pass a closure that has not ended.
   assert_int_equal(f.queue.watermark(), 0);
   assert_int_equal(f.next(0, &worker), 2);
   assert_int_equal(worker, 0);
@@ -79,7 +79,7 @@ void several_at_a_time(void**) {
   for (int i = 0; i < 3; ++i) assert_int_equal(f.next(0), i);
   assert_int_equal(f.next(0), -1);
   assert_int_equal(f.queue.num_of(0), 3);
-  // A worker that is down gets none of its places back.
+  // A worker that is down gets no new closure when one of its closures ends.
   f.queue.worker_down(0);
   f.queue.done(1);
   assert_int_equal(f.next(0), -1);
@@ -98,13 +98,13 @@ void what_is_lost_goes_to_another_worker(void**) {
   f.queue.worker_up(0);
   f.queue.worker_up(1);
   int worker = -1;
-  // Before its pause is over others go first.
+  // Other closures go first until the pause has passed.
   assert_int_equal(f.next(kPause - 1, &worker), 1);
   assert_int_equal(worker, 0);
   assert_int_equal(f.queue.ask_again_ns(kPause - 1), kPause);
   assert_int_equal(f.next(kPause, &worker), 0);
   assert_int_equal(worker, 1);
-  // It is lost again, with 1: now 0 is another one, and the pause is twice as long.
+  // Worker 1 loses it again. Now worker 0 counts as another worker, and the pause is twice as long.
   f.queue.worker_down(1);
   assert_true(f.queue.lost(0, kPause) == ClosureQueue::Lost::kAgain);
   f.queue.done(1);
@@ -125,7 +125,7 @@ void the_same_worker_gets_it_where_there_is_no_other(void**) {
   int worker = -1;
   assert_int_equal(f.next(kPause, &worker), 0);
   assert_int_equal(worker, 0);
-  // While another is up and busy, it waits for that, but not for ever.
+  // While another worker is up and busy, the closure waits for that worker, but only for a limited time.
   f.queue.worker_up(1);
   f.schedule(1);
   assert_int_equal(f.next(kPause, &worker), 1);
@@ -187,7 +187,8 @@ void numbers_go_on(void**) {
   assert_int_equal(f.queue.watermark(), 8);
 }
 
-// Each closure has one end, whatever happens; a worker has no more than its places; the watermark never goes back.
+// Each closure ends exactly once. A worker never has more closures than places, and the watermark never
+// decreases.
 void random_events(void**) {
   constexpr uint64_t kSeed = 20261123;
   std::printf("# seed %llu\n", static_cast<unsigned long long>(kSeed));

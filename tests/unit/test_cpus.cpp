@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files below a root, and the quota that they amount to.
+// Files below a root, and the quota that they specify.
 struct Case {
   const char* what;
   std::vector<std::pair<std::string, std::string>> files;
@@ -88,7 +88,7 @@ void text_of_cpu_max(void**) {
       {"150000 100000\nmore\n", 1.5},
       {"1000 1000000\n", 0.001},
       {"9223372036854775807 1\n", 9223372036854775807.0},
-      {"9223372036854775808 100000\n", 0},  // no 64 bits hold it
+      {"9223372036854775808 100000\n", 0},  // does not fit into 64 bits
       {"200000 99999999999999999999999\n", 0},
       {"max 100000\n", 0},
       {"max\n", 0},
@@ -190,7 +190,7 @@ void both_versions_at_once(void**) {
   check({{"version 1 alone", common, 6}, {"version 2 has less", less, 5}, {"version 2 has more", more, 6}});
 }
 
-// What containers see: a part of the hierarchy, under the host's names or under their own.
+// The view of a container: a part of the hierarchy, under the host's names or under its own.
 void namespaces(void**) {
   check({{"the host's name, no mountinfo",
           {{kGroup, "0::/docker/0123\n"}, {"sys/fs/cgroup/cpu.max", "50000 100000\n"}},
@@ -288,7 +288,8 @@ void long_paths(void**) {
          {"after a longer one",
           {{kGroup, "0::" + deep + deep + deep + deep + "\n0::/\n"}, {most, "100000 100000\n"}},
           1}});
-  assert_true(cgroup_cpu_quota(std::string(20'000, '/').c_str()) >= 0);  // whatever it gives
+  assert_true(cgroup_cpu_quota(std::string(20'000, '/').c_str()) >= 0);  // must not crash; any result is
+                                                                         // correct
 }
 
 void the_less_of_mask_and_quota(void**) {
@@ -332,7 +333,7 @@ void the_affinity_mask(void**) {
   assert_true(only.count() == 1 && only.has(last));
   assert_int_equal(known, 1);
   assert_int_equal(place.cpu, last);
-  // Of CPUs that the calling thread may not use, too.
+  // It also accepts CPUs that the calling thread may not use.
   std::vector<CpuPlace> places(static_cast<std::size_t>(mine.count()));
   assert_int_equal(cpu_places(mine, places.data(), mine.count(), &by_hwloc), mine.count());
 }

@@ -32,14 +32,15 @@ namespace {
 constexpr int kWorkers = 3;
 constexpr uint64_t kSeed = 20261123;
 
-// What the workers share: each brings its words, and all take the largest.
+// Memory that the workers share. Each writes its words, and all take the maximum.
 struct Table {
   std::barrier<> meets{kWorkers};
   std::array<std::vector<int64_t>, kWorkers> words;
   std::array<std::vector<std::byte>, kWorkers> elements;
 };
 
-// Workers of one process, each on a thread, without a transport. It counts what one brings.
+// Workers of one process, each on its own thread, without a transport. Counts the bytes and calls of one
+// worker.
 class CountedWorkers final : public AcrossWorkers {
  public:
   CountedWorkers(Table& table, Memory& memory, int me) : table_(table), memory_(memory), me_(me) {}
@@ -80,8 +81,8 @@ class CountedWorkers final : public AcrossWorkers {
 
   std::size_t bytes = 0;
   int calls = 0;
-  std::function<void()> after;                     // each call of largest()
-  std::function<void(std::vector<int64_t>&)> lie;  // brought to it in the place of what is true
+  std::function<void()> after;                     // called after each largest()
+  std::function<void(std::vector<int64_t>&)> lie;  // may change the words that this worker contributes
 
  private:
   void count(std::size_t more) noexcept {
@@ -121,7 +122,7 @@ class Fixture {
   }
   CountedWorkers& worker(int w) { return *workers_[static_cast<std::size_t>(w)]; }
 
-  // All workers check; each gets the same.
+  // Compares the copies on all workers. All must get the same result.
   Drift check(dist_status wanted) {
     std::array<Drift, kWorkers> drifts;
     std::array<dist_status, kWorkers> statuses;
@@ -155,7 +156,7 @@ class Fixture {
   std::vector<std::unique_ptr<CountedWorkers>> workers_;
 };
 
-// 16 MiB, of which no worker sends more than some KiB.
+// For 16 MiB of elements, each worker sends only some KiB.
 void little_goes_from_worker_to_worker(void**) {
   constexpr int64_t kElements = int64_t{1} << 24;
   Fixture fixture(DIST_U8, kElements);
@@ -174,7 +175,7 @@ void little_goes_from_worker_to_worker(void**) {
   }
 }
 
-// The host writes while others read: whatever comes of it, all get the same and nobody waits.
+// The host writes while the workers compare. Whatever they find, all return the same result and none blocks.
 void what_changes_meanwhile_hangs_nobody(void**) {
   for (int calls = 1; calls <= 4; ++calls) {
     Fixture fixture(DIST_F32, 100'000);
@@ -189,7 +190,8 @@ void what_changes_meanwhile_hangs_nobody(void**) {
   }
 }
 
-// Numbers of another process are not to be trusted: whatever one worker brings, the others look where elements are.
+// Numbers from another process are not trusted. Whatever a worker sends, the others access only elements that
+// exist.
 void what_a_worker_makes_up_leads_nowhere(void**) {
   std::mt19937_64 random(kSeed);
   std::printf("# seed %llu\n", static_cast<unsigned long long>(kSeed));
@@ -235,9 +237,10 @@ void digests_tell_what_counts_as_different(void**) {
   }
   assert_true(digest_of<uint8_t>(DIST_BOOL, {1, 0, 7}) == digest_of<uint8_t>(DIST_BOOL, {2, 0, 1}));
   assert_false(digest_of<uint8_t>(DIST_U8, {1, 0, 7}) == digest_of<uint8_t>(DIST_U8, {2, 0, 1}));
-  // Zeros at the end are elements too, where the number of elements is known: workers agree on it first.
+  // Trailing zeros count too. The digest need not contain the number of elements, because workers agree on it
+  // first.
   assert_false(digest_of<uint8_t>(DIST_U8, {0, 1}) == digest_of<uint8_t>(DIST_U8, {1, 0}));
-  // Of one element it is exact.
+  // For a single element, different values have different digests.
   std::vector<uint64_t> digests;
   for (uint64_t i = 0; i < 1 << 16; ++i)
     digests.push_back(digest_of<uint16_t>(DIST_U16, {static_cast<uint16_t>(i)}));

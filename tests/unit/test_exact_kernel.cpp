@@ -86,7 +86,8 @@ Column special_terms(dist_dtype dtype, std::size_t num, std::mt19937_64& random)
   return column;
 }
 
-// A number, half its last place, and a term far below that decides, or cancels and leaves a tie.
+// A number, half of its last place, and a much smaller term that breaks the tie, or two that cancel and leave
+// it.
 Column tie_terms(dist_dtype dtype, std::size_t num, std::mt19937_64& random) {
   const Format f = format_of(dtype);
   const int lasts = std::min(f.most - f.precision - f.least, 400);
@@ -101,8 +102,8 @@ Column tie_terms(dist_dtype dtype, std::size_t num, std::mt19937_64& random) {
   return column;
 }
 
-// Up, and down again by the same numbers, but one of them missing and one a little more: what is left shows
-// any bit that was lost on the way.
+// Adds numbers and subtracts them again, except that one is missing and one is slightly larger. What remains
+// shows every bit that was lost.
 Column hump_terms(dist_dtype dtype, std::size_t num, std::mt19937_64& random) {
   const Format f = format_of(dtype);
   const auto range = static_cast<uint64_t>(f.most - f.least);
@@ -162,7 +163,7 @@ struct Run {
 };
 
 struct Problem {
-  std::vector<Column> columns;  // one an element
+  std::vector<Column> columns;  // one per element
   std::vector<double> weights;
   double divisor = 1;
   std::vector<uint64_t> answers;
@@ -220,7 +221,7 @@ Problem make_problem(dist_dtype dtype, Kind kind, std::size_t num_src, std::size
                      std::mt19937_64& random) {
   Problem problem;
   for (std::size_t i = 0; i < count; ++i) {
-    // A quarter of another kind: neighbouring lanes want different levels.
+    // Every fourth column is of another kind, so that neighbouring lanes need different levels.
     const Kind this_kind =
         random() % 4 == 0 ? static_cast<Kind>(random() % static_cast<int>(Kind::kCount)) : kind;
     problem.columns.push_back(make_column(dtype, this_kind, num_src, random));
@@ -265,7 +266,7 @@ void means_are_exact(void** state) {
       problem.divisor = static_cast<double>(num_src);
       problem.solve(dtype);
       each_target(dtype, problem, seed);
-      // Numbers of examples, fractions, zero, and now and then what no one should pass.
+      // Numbers of examples, fractions, zero, and some values that no one should pass.
       const double choices[] = {32, 17, 0, 0.1, 1, -2.5, 0x1p-1060, 0x1p1000, HUGE_VAL};
       for (std::size_t p = 0; p < num_src; ++p) {
         problem.weights.push_back(choices[random() % (random() % 8 == 0 ? std::size(choices) : 5)]);
@@ -279,7 +280,7 @@ void means_are_exact(void** state) {
   }
 }
 
-// Worked out by hand, lest the oracle be wrong as well.
+// Computed without the oracle, in case the oracle is wrong too.
 void known_answers(void**) {
   struct Known {
     dist_dtype dtype;
@@ -293,8 +294,9 @@ void known_answers(void**) {
       {DIST_F32, {0x4B800000, 0x3F800000, 0x00000001}, 1, 0x4B800001},  // just above it, by 2^-149
       {DIST_F32, {0x4B800000, 0x3F800000, 0x80000001}, 1, 0x4B800000},
       {DIST_F32, {0x7F7FFFFF, 0x00000001, 0xFF7FFFFF}, 1, 0x00000001},
-      {DIST_F32, {0x7F7FFFFF, 0x7F7FFFFF, 0xFF7FFFFF}, 1, 0x7F7FFFFF},  // no infinity on the way
-      {DIST_F32, {0x7F7FFFFF, 0x73000000}, 1, 0x7F800000},              // half a last place more: infinity
+      {DIST_F32, {0x7F7FFFFF, 0x7F7FFFFF, 0xFF7FFFFF}, 1, 0x7F7FFFFF},  // no infinity as an intermediate
+                                                                        // result
+      {DIST_F32, {0x7F7FFFFF, 0x73000000}, 1, 0x7F800000},              // plus half a last place: infinity
       {DIST_F32, {0x7F7FFFFF, 0x73000000, 0x80000001}, 1, 0x7F7FFFFF},
       {DIST_F32, {0x7F800000, 0xFF800000}, 1, 0x7FC00000},
       {DIST_F32, {0xFFC12345, 0x3F800000}, 1, 0x7FC00000},
@@ -307,11 +309,11 @@ void known_answers(void**) {
       {DIST_F64, {0x7FEFFFFFFFFFFFFF, 0x7FEFFFFFFFFFFFFF, 0xFFEFFFFFFFFFFFFF}, 1, 0x7FEFFFFFFFFFFFFF},
       {DIST_F64, {0x7FEFFFFFFFFFFFFF, 0x7FEFFFFFFFFFFFFF}, 2, 0x7FF0000000000000},
       {DIST_F16, {0x3C00, 0x1000}, 1, 0x3C00},          // 1 + 2^-11: a tie
-      {DIST_F16, {0x3C00, 0x1000, 0x0001}, 1, 0x3C01},  // and 2^-24
+      {DIST_F16, {0x3C00, 0x1000, 0x0001}, 1, 0x3C01},  // and 2^-24 more
       {DIST_F16, {0x7BFF, 0x4C00}, 1, 0x7C00},          // 65504 + 16: a tie, to infinity
       {DIST_F16, {0x7BFF, 0x4C00, 0x8001}, 1, 0x7BFF},
       {DIST_BF16, {0x3F80, 0x3B80}, 1, 0x3F80},          // 1 + 2^-8: a tie
-      {DIST_BF16, {0x3F80, 0x3B80, 0x0001}, 1, 0x3F81},  // and 2^-133
+      {DIST_BF16, {0x3F80, 0x3B80, 0x0001}, 1, 0x3F81},  // and 2^-133 more
       {DIST_BF16, {0x0001, 0x0000}, 2, 0x0000},          // 2^-134: a tie, to even
       {DIST_BF16, {0x0003, 0x0000}, 2, 0x0002},
   };
@@ -325,7 +327,7 @@ void known_answers(void**) {
   }
 }
 
-// One multiset of 96, in many orders.
+// The same 96 numbers in many orders.
 void order_is_irrelevant(void** state) {
   const auto dtype = *static_cast<const dist_dtype*>(*state);
   const uint64_t seed = kSeed + 2;
@@ -343,7 +345,7 @@ void order_is_irrelevant(void** state) {
   }
 }
 
-// So many that carries take most of a level's bits.
+// So many sources that carries use most bits of a level.
 void very_many_sources(void** state) {
   const auto dtype = *static_cast<const dist_dtype*>(*state);
   const uint64_t seed = kSeed + 3;
@@ -352,8 +354,8 @@ void very_many_sources(void** state) {
   constexpr std::size_t kMany = 65536;
   const std::size_t count = 64 / dtype_size(dtype);
   for (const Kind kind : {Kind::kNarrow, Kind::kWide, Kind::kHuge}) {
-    // The largest of one sign, all alike, reach as far as carries can; few rows in turn keep the memory
-    // small.
+    // The largest values, all of one sign, produce the largest carries. A few rows are used again and again
+    // to save memory.
     std::vector<std::vector<std::byte>> rows(64, std::vector<std::byte>(64));
     Problem few = make_problem(dtype, kind, rows.size(), count, random);
     std::vector<const std::byte*> src(kMany);
@@ -395,7 +397,7 @@ void kernels_of_floats_only(void**) {
 }
 
 #if defined(__x86_64__)
-// A host that flushes subnormals, takes them for zeros and rounds up.
+// The host's environment flushes subnormals, treats them as zero, and rounds up.
 void host_environment(void**) {
   constexpr uint32_t kHostile = 0x1F80u | 0x8000u | 0x0040u | 0x4000u;
   const uint64_t seed = kSeed + 4;

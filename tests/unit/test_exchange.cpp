@@ -20,7 +20,7 @@ namespace {
 constexpr int kSize = 4;
 constexpr uint64_t kSeed = 20261122;
 
-// Two processes of `first` and the other members.
+// Runs two processes, one with the first `first` members and one with the others.
 std::vector<std::vector<std::vector<float>>> apart(Members& members, int first) {
   for (const TaskList::Ranks local : {TaskList::Ranks{0, first}, TaskList::Ranks{first, kSize}}) {
     std::vector<std::vector<dist_tensor>> tensors(kSize);
@@ -34,7 +34,7 @@ std::vector<std::vector<std::vector<float>>> apart(Members& members, int first) 
       descriptors[p] = here ? &members[p].descriptor : &staged[p];
     }
     const Exchange exchange(members[local.begin].call, kSize, descriptors, 1 << 20, local);
-    // In blocks, as members share it out.
+    // In blocks, as the members divide the work.
     TaskList::Cursor cursor;
     for (std::size_t unit = 0; unit < exchange.units(); unit += 3)
       exchange.run({unit, std::min(unit + 3, exchange.units())}, cursor, [] { return true; });
@@ -96,7 +96,7 @@ void lists_of_scalars_are_permuted(void**) {
   assert_true(out[0][0] == 3 && out[0][1] == 4 && out[1][0] == 1 && out[1][1] == 2);
 }
 
-// A virtual machine may report a cache of which it has only a small part.
+// A virtual machine may report a large cache although it can use only a small part of it.
 void large_caches_do_not_keep_all_results(void**) {
   constexpr std::size_t kMiB = std::size_t{1} << 20;
   assert_int_equal(Exchange::stream_bytes(2, 16 * kMiB), 4 * kMiB);

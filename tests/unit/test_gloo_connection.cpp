@@ -32,7 +32,7 @@ const dist_link_callbacks kCounts = {sizeof kCounts, 0, [](dist_link* link) { ++
                                      [](dist_link* link, const char*) { ++calls_of(link).ended; }};
 const dist_link_module_options kOptions = {sizeof kOptions, 0, "127.0.0.1", 60'000'000'000, &kCounts};
 
-// Gloo's class, from which the guarded one is derived, is as its headers say here.
+// The guarded class derives from a Gloo class, whose size in the library must match the headers.
 void pairs_are_as_large_as_the_library_makes_them(void**) {
   namespace tcp = gloo::transport::tcp;
   const auto device = tcp::CreateDevice(tcp::attr("127.0.0.1"));
@@ -41,7 +41,7 @@ void pairs_are_as_large_as_the_library_makes_them(void**) {
   assert_in_range(usable, sizeof(tcp::Pair), sizeof(tcp::Pair) + 2 * sizeof(void*) + 8);
 }
 
-// Keeps Gloo's thread from seeing what happens.
+// Keeps Gloo's thread busy, so that it does not see events.
 struct Busy final : gloo::transport::tcp::Handler {
   explicit Busy(gloo::transport::tcp::Device& owner) : device(owner), fd(eventfd(1, EFD_CLOEXEC)) {
     device.registerDescriptor(fd, EPOLLIN, this);
@@ -71,12 +71,12 @@ int connect_to(const Connection& connection) {
   return fd;
 }
 
-// It comes, and is gone before Gloo's thread looks at it.
+// The connection is opened and reset before Gloo's thread looks at it.
 void a_connection_that_is_reset_at_once_fails_alone(void**) {
   Module module(kOptions);
   Calls calls;
   Connection connection(module, {sizeof(dist_link_options), 0, "127.0.0.1", calls.link()});
-  // Gloo connects from the end with the higher address, so this one waits.
+  // Gloo connects from the end with the higher address, so this end waits.
   std::vector<char> peer = connection.address();
   reinterpret_cast<sockaddr_in*>(peer.data())->sin_port = 0xffff;
   connection.connect(peer.data(), peer.size());
@@ -100,7 +100,7 @@ struct Head {
   std::size_t remote_offset = 0;
 };
 
-// Before connect(), and so before libdist is ready for the client, which may be anybody.
+// A client, which may be any program, connects before connect() is called, when libdist is not ready for it.
 void who_comes_early_waits(void**) {
   Module module(kOptions);
   Calls calls;
@@ -114,7 +114,7 @@ void who_comes_early_waits(void**) {
   ::close(fd);
 }
 
-// Messages of all kinds that Gloo does not expect, or of no size, or of any.
+// Messages of every kind that Gloo does not expect, with size 0, and with random sizes.
 void nonsense_ends_only_the_connection(void**) {
   Module module(kOptions);
   for (std::size_t kind = 0; kind < 6; ++kind) {

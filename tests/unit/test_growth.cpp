@@ -34,7 +34,7 @@ struct CountingSync : OsSync {
   static void reading(const T&) noexcept {}
 };
 
-// Each member of an oversubscribed group makes so many rounds, of exchanges if it is said so.
+// Each member of an oversubscribed group does this number of rounds, with an exchange if `exchange` is true.
 bool make_rounds(BasicGroup<CountingSync>& group, int me, int rounds, bool exchange) {
   for (int i = 0; i < rounds; ++i) {
     close_digest(group.draft(me), nullptr);
@@ -45,7 +45,7 @@ bool make_rounds(BasicGroup<CountingSync>& group, int me, int rounds, bool excha
   return true;
 }
 
-// Members sleep at once, so that each goes the longest way.
+// Members sleep at once, so that each takes the slowest path.
 void slots_are_compared_once(void**) {
   constexpr int kRounds = 5;
   for (const int size : kSizes) {
@@ -75,7 +75,7 @@ void slots_are_compared_once(void**) {
   }
 }
 
-// A place whose members come in order.
+// A place at which members arrive in order.
 class Place final : public WaitPlace {
  public:
   explicit Place(int size) : come_(static_cast<std::size_t>(size), 0) {}
@@ -107,7 +107,8 @@ class Place final : public WaitPlace {
   bool claimed_ = false;
 };
 
-// All sleep in one round but the last, which ends it; the others still count as asleep when it sleeps in the next.
+// In one round all members but the last sleep, and the last one completes it. When it sleeps in the next
+// round, the others still count as asleep.
 void sleepers_of_one_place_do_not_search(void**) {
   for (const int size : kSizes) {
     Memory& memory = *Memory::create({});
@@ -132,7 +133,7 @@ void sleepers_of_one_place_do_not_search(void**) {
   }
 }
 
-// One dense tensor of each member, in memory of its own.
+// One dense tensor per member, in separate memory.
 class Members {
  public:
   Members(Collective collective, int size, int64_t in, int64_t out)
@@ -190,7 +191,7 @@ class Members {
   std::vector<const CallDescriptor*> descriptors_;
 };
 
-// How often local ranks are asked for: reports on members name them.
+// Counts the requests for local ranks, which reports on members make.
 struct LocalRanks final : MemberNames {
   int local_rank(int rank) const noexcept override { return rank; }
   Naming naming() const noexcept override { return {}; }
@@ -215,7 +216,7 @@ void each_input_is_folded_once(void**) {
   }
 }
 
-// Tasks, as for_pieces() gives them out.
+// Counts the pieces that for_pieces() produces.
 void tasks_are_as_many_as_members(void**) {
   constexpr int64_t kEach = 4;
   for (const int size : kSizes) {
@@ -237,7 +238,7 @@ void tasks_are_as_many_as_members(void**) {
       const Exchange exchange = members.exchange();
       std::size_t pieces = 0;
       TaskList::Cursor cursor;
-      // Unit by unit, from a cursor: the tasks before it are not gone through again.
+      // Unit by unit with one cursor, which must not visit earlier tasks again.
       std::size_t at = 0;
       for (std::size_t unit = 0; unit < exchange.units(); ++unit) {
         exchange.tasks().for_pieces({unit, unit + 1}, cursor, Exchange::kBlockUnits,

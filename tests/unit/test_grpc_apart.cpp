@@ -10,17 +10,18 @@
 namespace dist::grpc_link {
 namespace {
 
-// A pair whose large messages go apart: what does is moved in steps of some bytes, which may be cut anywhere.
+// A pair that sends large messages apart from frames. The test moves them in steps, which may end at any
+// byte.
 struct ApartPair : Pair {
   ApartPair() : Pair(kCredit, Piece::kLeastMessageBytes) {}
-  // The next piece is under way.
+  // Starts the next piece.
   bool begin() {
     Piece piece;
     if (!out.next_apart(&piece)) return false;
     assert_null(in.begin_apart(piece));
     return true;
   }
-  // Moves some bytes at most; how many: 0: nothing is under way.
+  // Moves at most `most` bytes and returns how many. 0 means that no piece is in progress.
   std::size_t step(std::size_t most) {
     const Outbox::Going going = out.apart();
     const Inbox::Coming coming = in.apart();
@@ -41,7 +42,7 @@ struct ApartPair : Pair {
     while (step(100'000) != 0) {
     }
   }
-  // A receive that waits, and a send that has been granted.
+  // Starts a receive that waits and a send that is granted.
   void grant(const std::vector<std::byte>& sent, std::vector<std::byte>& got, Transfer& send,
              Transfer& receive) {
     this->receive({.number = 1}, got, receive);
@@ -59,7 +60,7 @@ void large_ones_go_apart(void**) {
   Transfer receive;
   pair.grant(sent, got, send, receive);
   assert_false(pair.out.put_chunk());
-  // One at a time.
+  // Only one piece at a time.
   assert_true(pair.begin());
   Piece none;
   assert_false(pair.out.next_apart(&none));
@@ -74,7 +75,7 @@ void large_ones_go_apart(void**) {
   assert_end(send, kDone);
   assert_end(receive, kDone);
   assert_true(got == sent);
-  // Smaller ones go in chunks.
+  // Smaller messages are sent in chunks.
   const auto small = pattern(2 * kCredit, 4);
   std::vector<std::byte> got_small(small.size());
   pair.grant(small, got_small, send, receive);
@@ -85,8 +86,8 @@ void large_ones_go_apart(void**) {
   assert_true(got_small == small);
 }
 
-// At every point of a piece, by either end: no memory is touched any more that was let go, and the receive gets the next
-// message of its key, whole.
+// Either end cancels its transfer at every point of a piece. Memory that was released is not accessed any
+// more, and the receive gets the whole next message of its key.
 void what_goes_apart_may_be_let_go(void**) {
   const std::size_t size = Piece::kMostBytes + Piece::kLeastMessageBytes;
   for (const bool sender : {true, false}) {
@@ -156,7 +157,7 @@ void who_sends_apart_what_cannot_come_so_is_told(void**) {
   assert_true(refuses(true, {1, 0, 0}));
   assert_true(refuses(true, {1, 0, Piece::kMostBytes + 1}));
   assert_true(refuses(true, {1, UINT64_MAX, 2}));
-  // The byte behind it is 0 or 1.
+  // The byte after the data must be 0 or 1.
   ApartPair pair;
   const auto sent = pattern(Piece::kLeastMessageBytes, 3);
   std::vector<std::byte> got(sent.size());
@@ -172,7 +173,7 @@ void who_sends_apart_what_cannot_come_so_is_told(void**) {
   pair.out.end_all(End::kLost);
 }
 
-// A piece of a granted message begins after the receiver has left: its bytes go nowhere.
+// A piece of a granted message starts after its receiver has left. The bytes are discarded.
 void what_comes_apart_to_one_who_has_left_is_discarded(void**) {
   ApartPair pair;
   const auto sent = pattern(Piece::kLeastMessageBytes, 3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/net/calls.hpp over gRPC: requests and answers of any size, and peers that are late, leave, give up,
-// or are strangers.
+// core/net/calls.hpp over gRPC: requests and answers of any size, and peers that are late, leave, abandon
+// calls or do not belong to the job.
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
@@ -75,7 +75,7 @@ struct Call final : OutgoingCall {
   std::atomic<int> times{0};
 };
 
-// Keeps what comes, for the test to answer, or echoes it at once.
+// Queues incoming calls until the test answers them, or echoes each at once.
 struct Handler final : CallHandler {
   void called(Ref<IncomingCall> call) noexcept override {
     if (echoes) {
@@ -121,7 +121,7 @@ Ref<GrpcCalls> make(GrpcCallOptions options) {
   return made;
 }
 
-// A server and a client of it.
+// A server and a client of this server.
 struct Pair {
   explicit Pair(const GrpcCallOptions& with = {}, bool serves = true) : options(with) {
     address = free_addresses(1)[0];
@@ -159,7 +159,7 @@ void a_message_of_any_size_comes_back(void**) {
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{4096}, kChunkBytes - 1,
                                   kChunkBytes, kChunkBytes + 1, std::size_t{5'000'000}}) {
     Call call;
-    // In parts, of which some are empty.
+    // In parts, some of which are empty.
     pair.begin(call, {{}, patterned(bytes / 3, 1), {}, patterned(bytes - bytes / 3, 1, bytes / 3), {}});
     assert_int_equal(call.await_answer(), DIST_OK);
     assert_int_equal(call.answer->bytes(), bytes);
@@ -174,7 +174,7 @@ void a_thousand_calls_are_in_flight(void**) {
   std::vector<Call> calls(1000);
   for (unsigned i = 0; i < calls.size(); ++i) pair.begin(calls[i], {patterned(100, i)}, 5 + i);
   await([&] { return pair.handler.size() == calls.size(); });
-  // Answered in another order.
+  // Answered in reverse order.
   for (std::size_t i = calls.size(); i-- > 0;) {
     Ref<IncomingCall> call;
     {
@@ -184,7 +184,7 @@ void a_thousand_calls_are_in_flight(void**) {
     assert_int_equal(call->timeout_ns(), 5 + i);
     call->answer(DIST_OK, "",
                  bytes_of(call->memory(), {{call->request().data(), call->request().data() + 100}}));
-    // Once: nobody hears of more.
+    // A second answer has no effect.
     call->answer(DIST_INTERNAL, "again", {});
   }
   for (unsigned i = 0; i < calls.size(); ++i) {
@@ -200,7 +200,7 @@ void a_large_message_holds_up_no_small_one(void**) {
   Call small;
   pair.begin(large, {patterned(std::size_t{64} << 20, 0)});
   pair.begin(small, {patterned(4, 0)});
-  // Whichever is whole first is the small one, which began later.
+  // The small request began later, but arrives completely first.
   assert_int_equal(pair.handler.next()->request().bytes(), 4);
   pair.channel->take_back(large);
   pair.channel->take_back(small);
@@ -226,7 +226,7 @@ void who_is_taken_back_is_given_up(void**) {
   pair.handler.await_gone(1);
   came->answer(DIST_OK, "", bytes_of(came->memory(), {patterned(4, 0)}));
   pair.channel->take_back(call);
-  // The line is as good as before.
+  // The connection is still usable.
   Call next;
   pair.begin(next, {patterned(4, 0)});
   pair.handler.next()->answer(DIST_OK, "", {});
@@ -262,7 +262,8 @@ void a_server_may_come_late_and_come_again(void**) {
   assert_int_equal(call.times, 0);
   pair.serve();
   assert_int_equal(call.await_answer(), DIST_OK);
-  // One whose request has come is over with the server; the next one waits for another start of it.
+  // If the server ends after it has received a call, the call fails. The next call waits until the server is
+  // started again.
   pair.handler.echoes = false;
   Call begun;
   pair.begin(begun, {patterned(4, 0)});
@@ -311,7 +312,7 @@ void what_is_too_much_is_refused_and_the_rest_goes_on(void**) {
   Call large;
   pair.begin(large, {patterned(1001, 0)});
   assert_int_equal(large.await_answer(), DIST_RESOURCE_EXHAUSTED);
-  // A client with other limits meets the server's.
+  // A client with larger limits meets those of the server.
   GrpcCallOptions free;
   pair.client->close(pair.channel);
   await([&] {
@@ -389,7 +390,7 @@ void who_does_not_know_the_secret_is_refused(void**) {
     assert_true(client->open("test", pair.address.c_str(), &channel).ok());
     Call call;
     channel->begin(call, bytes_of(client->memory(), {patterned(4, 0)}), 0);
-    // Nothing is proven, so the client keeps trying.
+    // The peer has not proven anything, so the client keeps trying.
     char why[400] = "";
     await([&] {
       channel->why_not(why, sizeof why);

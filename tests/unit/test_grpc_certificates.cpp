@@ -35,7 +35,7 @@ void only_names_for_the_host_count(void**) {
       {"DNS:a.example", "x.a.example", false},
       {"DNS:a.example", "example", false},
       {"DNS:other.example,DNS:a.example", "a.example", true},
-      // A wildcard is the whole first label, and stands for one.
+      // A wildcard must be the whole first label, and matches one label.
       {"DNS:*.svc.local", "a.svc.local", true},
       {"DNS:*.svc.local", "A.SVC.local", true},
       {"DNS:*.svc.local", "a.b.svc.local", false},

@@ -36,7 +36,7 @@ struct Workers {
       }
     }
   }
-  // All do, or `only` that one, or all `but` that one.
+  // Makes all workers leave, or `only` one of them, or all `but` one.
   void leave(int only, int but) {
     std::vector<std::thread> leaving;
     for (int w = 0; w < kWorkers; ++w) {
@@ -50,7 +50,7 @@ struct Workers {
   std::array<Parting, kWorkers> known;
 };
 
-// Nobody takes it for dead, whether all leave at the same time or one before the others.
+// No worker is considered dead, whether all leave at the same time or one before the others.
 void who_leaves_to_form_a_generation_comes_back(void**) {
   constexpr int kTimes = 200;
   const GrpcWorkers addresses(kWorkers, 4096);
@@ -59,7 +59,7 @@ void who_leaves_to_form_a_generation_comes_back(void**) {
     const int first = time % (kWorkers + 1);
     if (first < kWorkers) workers.leave(first, -1);
     workers.leave(-1, first);
-    // Worker 0 forms it of those that are not gone, and the others look for worker 0.
+    // Worker 0 forms the generation with the workers that are not gone, and the others connect to worker 0.
     for (std::size_t w = 0; w < kWorkers; ++w) {
       const Parting& known = workers.known[w];
       if (known.met && (w == 0 ? known.gone.none() : !known.gone[0])) continue;
@@ -70,9 +70,9 @@ void who_leaves_to_form_a_generation_comes_back(void**) {
   }
 }
 
-// ---- Who forms a generation ----
+// ---- Members of a generation ----
 
-// Takes part as often as worker 0 begins anew.
+// Takes part again each time worker 0 starts over.
 struct Joiner {
   Joiner(const GrpcWorkers& workers, int worker) : number(worker), options(workers.options(worker)) {
     options.forms = true;
@@ -130,7 +130,8 @@ void a_generation_of_a_large_cluster_is_announced(void**) {
   }
 }
 
-// All are needed, and one dies before or after it has come: its next start is let in.
+// All workers are needed, and one dies before or after it has asked to join. When it is started again, it is
+// admitted.
 void who_dies_before_a_generation_is_formed_joins_it(void**) {
   constexpr int kTimes = 12;
   for (int time = 0; time < kTimes; ++time) {

@@ -37,7 +37,7 @@ void frames_read_as_written(void**) {
 void what_is_no_frame_is_refused(void**) {
   std::byte bytes[Frame::kBytes] = {};
   Frame frame;
-  // No kind, and one that there is not; fields that a kind does not have; sizes beyond all bounds.
+  // Kind 0, kinds that do not exist, fields that a kind does not have, and sizes beyond the limits.
   assert_false(frame.read(bytes));
   for (int kind = 1; kind < 256; ++kind) {
     bytes[0] = static_cast<std::byte>(kind);
@@ -69,7 +69,7 @@ void proofs_differ_by_all_that_was_said(void**) {
     assert_true(differs(prove(Prover::kServer, "secret", hello, answer)));
     *each = std::byte{0};
   }
-  // It is seen where a text ends.
+  // The digest depends on where texts end.
   ClusterDigest one;
   one.add("ab");
   one.add("c");
@@ -94,7 +94,7 @@ void hellos_read_as_written(void**) {
   assert_true(read.from == 3 && read.credit == 99 && read.nonce == hello.nonce);
   assert_true(read.replicas == 5 && read.job == hello.job);
   assert_string_equal(read.version, "1.2.3");
-  // One of another protocol may look otherwise behind its version.
+  // A hello of another protocol version may differ in everything after its version.
   bytes[8] = std::byte{9};
   bytes[8 + 4 + kVersionBytes] = std::byte{77};
   assert_true(read.read(bytes));
@@ -142,7 +142,7 @@ void a_half_received_one_is_offered_again(void**) {
   pair.forward(100'000);
   pair.in.cancel(receive);
   assert_end(receive, kCancelled);
-  // What was on its way meanwhile is let go.
+  // Data that arrived in the meantime is released.
   assert_true(pair.out.put_chunk());
   pair.forward(100'000);
   pair.backward();
@@ -197,7 +197,7 @@ void credit_that_comes_back_is_used(void**) {
   assert_end(second, kDone);
   assert_false(third.over());
   assert_true(got == sent);
-  // Both sides at a time: it is granted while it goes ahead.
+  // Both ends act at once: the message is granted while it is being sent ahead.
   pair.receive({.number = 2}, got, receive);
   std::vector<std::byte> one(1);
   Transfer last;
@@ -232,7 +232,7 @@ void small_messages_cost_few_frames_backwards(void**) {
     pair.move();
     assert_end(receive, kDone);
   }
-  // Each time that a quarter of the credit has been taken.
+  // One frame per quarter of the credit.
   assert_int_equal(pair.backwards.frames, 64 / 4);
 }
 
@@ -265,7 +265,7 @@ void without_memory_the_link_ends(void**) {
   assert_end(receive, kLost);
 }
 
-// What one who has proven itself must not do: each is refused, and all that waits ends then.
+// Protocol violations by a proven peer: each is refused, and then all waiting transfers end.
 void who_breaks_the_protocol_is_told_so(void**) {
   const auto breaks = [](std::initializer_list<Frame> frames) {
     Pair pair;
@@ -301,7 +301,7 @@ void who_breaks_the_protocol_is_told_so(void**) {
   breaks({{.kind = FrameKind::kDrop, .id = 5}});
   breaks({{.kind = FrameKind::kAhead, .id = 5}});
   breaks({{.kind = FrameKind::kBye}, offer});
-  // And of a receiver.
+  // Violations by a receiver.
   Pair pair;
   for (const Frame& each : {Frame{.kind = FrameKind::kCredit, .bytes = 1},
                             Frame{.kind = FrameKind::kGrant, .id = 1}, Frame{.kind = FrameKind::kMessage}}) {
@@ -340,7 +340,7 @@ void what_comes_to_one_who_has_left_is_discarded(void**) {
   pair.backward();
   pair.in.close();
   assert_end(receive, kCancelled);
-  // A granted message, one that runs ahead, and an offer.
+  // A granted message, one that is sent ahead, and an offer.
   assert_true(pair.out.put_chunk());
   pair.send({.number = 2}, pattern(kCredit, 1), sends[1]);
   pair.send({.number = 3}, sent, sends[2]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/net/grpc: workers that end before they have met the others, and what a worker meets at worker 0's address
-// before worker 0 is there.
+// core/net/grpc: workers that end before they have met the others, and what a worker can meet at worker 0's
+// address before worker 0 listens there.
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -17,9 +17,9 @@ namespace dist {
 namespace {
 
 using End = Transfer::End;
-constexpr int64_t kGuardNs = int64_t{60} * 1'000'000'000;  // a lease that no test waits for
+constexpr int64_t kGuardNs = int64_t{60} * 1'000'000'000;  // a lease that no test lets expire
 
-// A network in a place of its own, which a thread can end.
+// One worker's network, which a thread can end.
 struct Joined {
   Joined(const GrpcWorkers& workers, int worker, const std::function<void(GrpcOptions&)>& change = {}) {
     GrpcOptions options = workers.options(worker);
@@ -108,7 +108,7 @@ void a_worker_that_forms_a_generation_before_it_has_met_worker_0_has_left(void**
   first.end_aside();
 }
 
-// ---- What is met at worker 0's address ----
+// ---- Other programs at worker 0's address ----
 
 const auto kNew = [](GrpcOptions& options) { options.secret = "new"; };
 const auto kOld = [](GrpcOptions& options) { options.secret = "old"; };
@@ -144,7 +144,7 @@ struct Garbage {
 
 void nothing_unproven_ends_an_attempt_to_join(void**) {
   const GrpcWorkers workers(2, 4096);
-  // A job of the same secret, but of another cluster, that is ending.
+  // An ending job with the same secret, but of another cluster.
   auto old = std::make_unique<Joined>(workers, 0, [](GrpcOptions& options) {
     options.secret = "new";
     options.digest = "another job";
@@ -166,7 +166,7 @@ void nothing_unproven_ends_an_attempt_to_join(void**) {
   }
   old = std::make_unique<Joined>(workers, 0, kOld);
   has_met("DIST_JOB_SECRET differs");
-  // The report lists what was met before, too.
+  // The report also lists the peers that were met earlier.
   has_met("differs from the one");
   (void)old->network->leave();
   old = nullptr;
@@ -178,7 +178,7 @@ void nothing_unproven_ends_an_attempt_to_join(void**) {
   first.end_aside();
 }
 
-// A worker 0 of the job, by contrast, is believed, and so is one that has no secret.
+// A refusal by a proven worker 0 of this job is believed, and so is one in a job without a secret.
 void a_proven_refusal_is_final(void**) {
   for (const char* const secret : {"the job's", static_cast<const char*>(nullptr)}) {
     const GrpcWorkers workers(2, 4096);
@@ -196,7 +196,7 @@ void a_proven_refusal_is_final(void**) {
   }
 }
 
-// A second start of a worker that asks while the first one's job ends belongs to the next job.
+// A worker is started again and asks to join while the previous job ends. It belongs to the next job.
 void a_worker_waits_for_the_job_after_the_one_that_ends(void**) {
   const GrpcWorkers workers(2, 4096);
   const std::string elsewhere = free_addresses(1)[0];

@@ -73,14 +73,14 @@ void a_second_start_is_refused(void**) {
   assert_true(again.rejected(0) && again.rejected(2));
   assert_speak(second, third, 2);
   again.close();
-  // The same number of a worker that is over.
+  // The running worker 1 leaves. It then counts as lost because it has left, and not as rejected.
   second.close();
   await([&] { return first.lost(1) && third.lost(1); });
   assert_says(why(first, 1), "has left");
   assert_false(first.rejected(1) || third.rejected(1));
   assert_says(why(third, 1), "has left");
   workers.end(3);
-  // It waits for the next network of worker 0's, where there may be a place for it.
+  // It waits for the next network of worker 0, which may have a place for it.
   Transport& late = workers.join_with(1, aside);
   await([&] { return why(late, 0).find("is no longer part of this job") != std::string::npos; });
   assert_false(late.lost(0));
@@ -90,7 +90,7 @@ void a_second_start_is_refused(void**) {
   late.close();
 }
 
-// Worker 0, until a worker has proven itself: then it ends, and says nothing more.
+// Acts as worker 0 until a worker has proven itself, and then ends without another message.
 struct DyingLeader final : LinkUser, grpc::CallbackGenericService {
   explicit DyingLeader(const std::string& address) {
     grpc::ServerBuilder builder;
@@ -160,7 +160,7 @@ struct DyingLeader final : LinkUser, grpc::CallbackGenericService {
   std::unique_ptr<grpc::Server> server;
 };
 
-// It was not one of that life's workers yet, so that the next life is as good.
+// The worker had not been accepted by worker 0's first process, so it may join the second.
 void who_was_not_let_in_by_one_life_joins_the_next(void**) {
   GrpcWorkers workers(2, 4096);
   auto life = std::make_unique<DyingLeader>(workers.address(0));
@@ -229,7 +229,7 @@ void options_are_checked(void**) {
   assert_says(std::string(last_message()), "the certificate has no \"-----BEGIN ... CERTIFICATE-----\"");
   assert_int_equal(code_of([&](GrpcOptions& o) { pem(o), o.key = o.ca; }), DIST_INVALID_ARGUMENT);
   assert_says(std::string(last_message()), "the key has no");
-  // Plain text, off loopback.
+  // Plain text is refused for addresses other than loopback.
   for (const char* const far : {"10.0.0.1:1", "127.example.org:1", "localhost.example.org:1", "0.0.0.0:1"}) {
     assert_int_equal(code_of(nothing, {far}), DIST_FAILED_PRECONDITION);
     assert_int_equal(code_of([](GrpcOptions& o) { o.allow_plaintext = true; }, {far}),
@@ -258,7 +258,7 @@ void without_the_module_it_says_so(void**) {
   };
   says("/nowhere", "libdist-grpc.so was not found at /nowhere/libdist-grpc.so");
   says("/nowhere", "or set DIST_MODULE_FOLDER to the folder that contains it (PREFIX/lib/dist");
-  // Not a library, and another library altogether.
+  // A file that is not a library, and a library that is not a module.
   for (const auto& [file, part] : {std::pair{"/dev/null", "cannot be loaded"},
                                    std::pair{OTHER_LIBRARY, "is not a libdist-grpc.so module"}}) {
     const std::string folder =
@@ -270,7 +270,7 @@ void without_the_module_it_says_so(void**) {
   }
 }
 
-// Beside libdist, which is this program here, in `dist/` and without it.
+// Beside libdist (here: this program), in `dist/` and directly.
 void the_module_is_found_beside_libdist(void**) {
   char program[4096] = "";
   assert_true(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
@@ -287,7 +287,7 @@ void the_module_is_found_beside_libdist(void**) {
   assert_int_equal(create(), DIST_OK);
   std::filesystem::remove(link);
   const std::string beside = folder + "/libdist-grpc.so";
-  // Left behind by a run that was ended; nothing else is taken away.
+  // Removes a link that an aborted run has left behind, and nothing else.
   if (std::filesystem::is_symlink(beside)) std::filesystem::remove(beside);
   std::filesystem::create_symlink(OTHER_LIBRARY, beside);
   assert_int_equal(create(), DIST_UNAVAILABLE);
@@ -377,7 +377,7 @@ void certificates_are_for_the_host_of_the_address(void**) {
     Transport& second = join(workers, 1, good, texts);
     assert_speak(first, second, 1);
     assert_speak(second, first, 2);
-    // Who has no certificate is not heard.
+    // A peer without a certificate is rejected.
     Stranger stranger(workers, 0);
     stranger.say(good_hello(workers, 2));
     assert_string_equal(stranger.hear().c_str(), "");
@@ -408,7 +408,7 @@ void certificates_are_for_the_host_of_the_address(void**) {
   }
 }
 
-// Worker 0 may have the certificate of the generation that ends.
+// At first, worker 0's address may present the certificate of the generation that ends.
 void who_forms_waits_for_the_other_certificate(void**) {
   const Certificates files;
   if (!files.there) skip_because("openssl is not installed");
@@ -464,7 +464,7 @@ void who_forms_waits_for_the_other_certificate(void**) {
   ::close(listens);
 }
 
-// ---- The end of a link ----
+// ---- End of a link ----
 
 struct LinkOwner final : LinkUser {
   std::string took(const LinkRef&, std::span<const grpc::Slice>) noexcept override { return ""; }

@@ -169,7 +169,7 @@ void whoever_presents_no_token_is_told_and_disconnected(void**) {
                       "HTTP/1.1 400 only libdist can connect here");
   assert_string_equal(answer_to(request_with(connect_header("another", 1))).c_str(),
                       "HTTP/1.1 477 another secret");
-  // A silent one makes room for others, and is closed in the end.
+  // A silent connection makes room for others, and is finally closed.
   const int silent = connect_to(server.address());
   assert_string_equal(read_all(silent).c_str(), "");
   ::close(silent);

@@ -90,7 +90,7 @@ void the_reason_why_one_cannot_listen_is_reported(void**) {
   refused("[::]:" + port, "the port is in use");
 }
 
-// Two workers, each with another name for the address on which it listens.
+// Two workers that listen on addresses other than the ones by which they are known.
 void data_move_between_workers_that_listen_elsewhere(void**) {
   const std::string ports[] = {free_port(), free_port()};
   const std::string names[] = {"localhost:" + ports[0], "localhost:" + ports[1]};

@@ -49,7 +49,8 @@ HostAddresses look_up_in_book(const std::string& host) {
   return {found->second, ""};
 }
 
-// The system's names during a test. Each test has names of its own, because a lookup may outlive the test.
+// Replaces the system's name lookup during a test. Each test uses different names, because a lookup may
+// outlive its test.
 struct System {
   System() { Names::look_up_with(look_up_in_book); }
   ~System() { be_silent(false); }
@@ -322,7 +323,7 @@ void all_addresses_of_a_name_are_tried(void**) {
 void a_worker_ends_during_a_lookup(void**) {
   System system;
   system.be_silent(true);
-  // It never meets worker 0, for which it waits for a lease.
+  // It never meets worker 0, and waits for it until the lease expires.
   Two two(system, 3, 100'000'000);
   system.await_lookups(system.name("first"), 1);
   two.second.reset();

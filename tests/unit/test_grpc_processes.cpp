@@ -26,7 +26,7 @@ namespace {
 using End = Transfer::End;
 constexpr std::size_t kTextBytes = 256;
 
-// ---- The workers that are started ----
+// ---- Started workers ----
 
 int worker_main(int argc, char** argv) {
   const int me = std::atoi(argv[2]);
@@ -51,7 +51,7 @@ int worker_main(int argc, char** argv) {
     transport->send(others[i], {.number = 1}, &hello, 1, sent[i]);
     transport->receive(others[i], {.number = 9}, &got, 1, waiting[i]);
   }
-  if (me != 2) {  // it is killed, or all others give it up
+  if (me != 2) {  // it is killed, or loses all others
     await([&] { return waiting[0].over() && waiting[1].over(); });
     return waiting[0].end() == End::kLost && waiting[1].end() == End::kLost ? 0 : 3;
   }
@@ -66,9 +66,9 @@ int worker_main(int argc, char** argv) {
   return report.end() == End::kDone ? 0 : 4;
 }
 
-// ---- The test's ----
+// ---- The test's side ----
 
-// A process for one of the workers.
+// The process of one worker.
 struct Process {
   Process(const GrpcWorkers& workers, int worker, int64_t lease_ns) {
     const std::string number = std::to_string(worker);
@@ -100,7 +100,8 @@ struct Process {
   pid_t pid = 0;
 };
 
-// Worker `me` is this process, the other two are their own; the victim meets its fate once all have spoken.
+// This process is worker `me`; the other two are started processes. After all have exchanged messages, the
+// test kills or stops the victim.
 struct Scene {
   Scene(int me, int victim, int64_t lease_ns) : workers(3, 4096), other(2) {
     victim_process = std::make_unique<Process>(workers, victim, lease_ns);
@@ -114,7 +115,7 @@ struct Scene {
       assert_true(receive.end() == End::kDone);
     }
   }
-  // What the witness has heard.
+  // Returns what the witness has learned.
   std::string report() {
     char text[kTextBytes];
     Transfer receive;
@@ -132,7 +133,7 @@ struct Scene {
 };
 
 void who_is_killed_is_lost_to_all(void**) {
-  // The lease is long: the end of its connections says so.
+  // The lease is long, so the end of its connections is what shows that it was killed.
   Scene scene(0, 1, int64_t{3600} * 1'000'000'000);
   Transfer receive;
   std::byte got;
@@ -157,7 +158,7 @@ void who_is_stopped_past_the_lease_is_lost_to_all(void**) {
   const std::string said = "worker 1 (" + scene.workers.address(1) + ") sent no heartbeat for 1 s";
   assert_string_equal(why(*scene.own, 1).c_str(), said.c_str());
   assert_string_equal(scene.report().c_str(), said.c_str());
-  // It stays lost. When it goes on, it finds that it has been given up.
+  // It stays lost. When it continues, it finds that all others are lost to it.
   ::kill(scene.victim_process->pid, SIGCONT);
   assert_int_equal(scene.victim_process->wait(), 0);
   assert_true(scene.own->lost(1));
@@ -171,14 +172,14 @@ void who_loses_worker_0_loses_it_alone(void**) {
   const std::string said = "worker 0 (" + scene.workers.address(0) + ") was killed or its connection broke";
   assert_string_equal(why(*scene.own, 0).c_str(), said.c_str());
   assert_string_equal(scene.report().c_str(), said.c_str());
-  // Who leaves then is known to have left, although nobody else says so.
+  // A worker that leaves afterwards is known to have left, although worker 0 cannot announce it.
   await([&] { return scene.own->lost(2); });
   assert_string_equal(why(*scene.own, 2).c_str(),
                       ("worker 2 (" + scene.workers.address(2) + ") has left").c_str());
   scene.own->close();
 }
 
-// A child that was forked has the network's memory and none of its threads.
+// A forked child has the network's memory but none of its threads.
 void a_forked_child_leaves_it_alone(void**) {
   GrpcWorkers workers(2, 4096);
   Transport& first = workers.join(0);

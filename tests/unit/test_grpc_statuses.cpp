@@ -17,7 +17,7 @@ extern "C" {
 namespace dist::grpc_link {
 namespace {
 
-// Fails if gRPC's wording is left, which means nothing to a user.
+// Fails if the text still contains gRPC's wording, which users do not understand.
 void assert_translated(const std::string& text) {
   for (const char* const part : {"FD Shutdown",
                                  "FD shutdown",
@@ -144,7 +144,7 @@ void phrases_without_an_address_are_translated(void**) {
   }
 }
 
-// Texts that libdist wrote, and texts that only other versions of gRPC have, are passed on.
+// Texts by libdist, and gRPC texts that only other versions have, stay unchanged.
 void other_texts_stay_as_they_are(void**) {
   for (const char* const text :
        {"", "worker 1 has already joined and is running",

@@ -21,7 +21,7 @@ namespace {
 
 using namespace grpc_link;
 
-// ---- A stranger, by sockets ----
+// ---- Strangers on sockets ----
 
 int connect_to(const std::string& address) {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -61,7 +61,7 @@ void strangers_do_no_harm(void**) {
   second.close();
 }
 
-// ---- A stranger in the place of a worker ----
+// ---- Strangers at a worker's address ----
 
 // A program that listens at the address of a worker.
 class Impostor {
@@ -78,17 +78,18 @@ class Impostor {
     assert_int_equal(::bind(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
     assert_int_equal(::listen(fd_, kind == Kind::kNeverAccepts ? 0 : 64), 0);
     if (kind == Kind::kNeverAccepts) {
-      // The queue has room for one connection, so the system ignores others. It is full when the socket is readable.
+      // The queue has room for one connection, so the system ignores others. It is full once the socket is
+      // readable.
       queued_ = connect_to(address);
       pollfd readable{fd_, POLLIN, 0};
       assert_int_equal(::poll(&readable, 1, -1), 1);
     } else if (kind != Kind::kSilent) {
-      // For a silent program, the system accepts connections as long as the queue has room.
+      // If the program is to stay silent, the system accepts connections as long as the queue has room.
       answering_ = std::thread([this] { answer_all(); });
     }
   }
   ~Impostor() {
-    // accept() fails from now on.
+    // Makes accept() fail.
     ::shutdown(fd_, SHUT_RDWR);
     if (answering_.joinable()) answering_.join();
     ::close(fd_);
@@ -122,8 +123,8 @@ class Impostor {
   std::thread answering_;
 };
 
-// The text is ready before a deadline of one second passes. On a busy machine it may take several attempts, each with
-// a worker that has just started.
+// The text is available within one second. On a busy machine this may take several attempts, each with a
+// worker that has just started.
 void a_stranger_at_the_address_of_a_worker_is_named_soon(void**) {
   constexpr auto kDeadline = std::chrono::seconds(1);
   constexpr int kMostAttempts = 60;
@@ -145,7 +146,7 @@ void a_stranger_at_the_address_of_a_worker_is_named_soon(void**) {
         GrpcWorkers workers(2, 4096);
         const Impostor impostor(workers.address(1 - me), each.kind);
         const auto until = std::chrono::steady_clock::now() + kDeadline;
-        // A worker that ends waits for the lease.
+        // A worker that ends waits until the lease expires.
         Transport& worker = workers.join_with(me, [](GrpcOptions& o) { o.lease_ns = 100'000'000; });
         while (!named && std::chrono::steady_clock::now() < until) {
           text = why(worker, 1 - me);
@@ -172,7 +173,7 @@ void worker_0_names_a_worker_that_has_not_joined(void**) {
   first.close();
 }
 
-// ---- By gRPC ----
+// ---- Strangers that use gRPC ----
 
 void a_hello_that_does_not_fit_is_answered_by_what_differs(void**) {
   GrpcWorkers workers(2, 4096);
@@ -201,7 +202,7 @@ void a_hello_that_does_not_fit_is_answered_by_what_differs(void**) {
   assert_says(answer_to([](Hello& h) { h.lease_ns = 1'000'000; }),
               "worker 1 has a lease of 1 ms, but worker 0 has a lease of 10 s. Set the same "
               "DIST_LEASE_SECONDS for all workers.");
-  // None of them is worker 1.
+  // None of these failures makes worker 1 count as lost.
   assert_false(first.lost(1));
   Transport& second = workers.join(1);
   assert_speak(second, first, 1);
@@ -219,7 +220,7 @@ void what_is_no_hello_ends_the_link(void**) {
     stranger.say(noise.data(), bytes);
     assert_string_equal(stranger.hear().c_str(), "");
   }
-  // One that says a good hello, and then guesses the proof, or frames.
+  // A peer that sends a valid hello, and then a wrong proof, or frames.
   for (const std::size_t bytes : {kProofBytes, Frame::kBytes}) {
     Stranger stranger(workers, 0);
     stranger.say(good_hello(workers, 2));
@@ -235,7 +236,7 @@ void what_is_no_hello_ends_the_link(void**) {
 }
 
 void unproven_links_are_few(void**) {
-  // A short lease, and so little time to prove anything.
+  // With a short lease, there is little time for a proof.
   constexpr int64_t kLease = 1'000'000'000;
   const auto short_lease = [](GrpcOptions& options) { options.lease_ns = kLease; };
   GrpcWorkers workers(2, 4096);
@@ -253,7 +254,7 @@ void unproven_links_are_few(void**) {
     one_more.say(hello);
     assert_string_equal(one_more.hear().c_str(), "");
   }
-  // Those that prove nothing end, and who waited gets in.
+  // Peers that prove nothing are disconnected, and then the waiting worker gets in.
   Transport& second = workers.join_with(1, short_lease);
   assert_speak(second, first, 1);
   for (const auto& each : strangers) assert_string_equal(each->hear().c_str(), "");
@@ -261,7 +262,7 @@ void unproven_links_are_few(void**) {
   second.close();
 }
 
-// One that knows all there is to know, and then breaks the protocol.
+// A peer that knows the secret and then violates the protocol.
 void who_breaks_the_protocol_loses_its_link(void**) {
   GrpcWorkers workers(2, 4096);
   Transport& first = workers.join_with(0, [](GrpcOptions& o) { o.secret = "s3cret"; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/comm over core/net/grpc: collectives of workers whose messages go over loopback.
+// core/comm over core/net/grpc: collectives of workers that exchange messages over loopback.
 //
 // Include this header first, because cmocka has a macro with the name of dist::fail(), which the header
 // undefines.
@@ -14,7 +14,7 @@
 namespace dist {
 namespace {
 
-// A cluster of workers that reach each other by gRPC.
+// A cluster of workers that are connected by gRPC.
 struct Scene {
   explicit Scene(const std::vector<int>& members)
       : workers(static_cast<int>(members.size()), std::size_t{1} << 16) {
@@ -53,7 +53,7 @@ void workers_add_up(void**) {
   }
 }
 
-// Larger than all credit, and than one chunk.
+// Larger than the whole credit, and than one chunk.
 void large_tensors_add_up(void**) {
   Scene scene({1, 2, 1});
   constexpr int64_t kElements = 300'000;
@@ -80,7 +80,7 @@ void large_tensors_add_up(void**) {
   }
 }
 
-// One report to all; the next run is clean.
+// All members get one report, and the next run succeeds.
 void who_returns_early_is_named_to_all(void**) {
   Scene scene({2, 1, 1});
   double out[4];

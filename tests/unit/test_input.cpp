@@ -49,7 +49,7 @@ void parts_are_consecutive_pieces(void**) {
 void parts_of_the_documented_cases(void**) {
   assert_int_equal(part(8, 2, 1).first, 4);
   assert_int_equal(part(2, 2, 1).first,
-                   1);  // 10 elements in batches of 8: the last 2 are split by their own size
+                   1);  // 10 elements in batches of 8: the last 2 are divided by their own number
   assert_int_equal(part(4, 3, 0).count, 2);
   assert_int_equal(part(4, 3, 1).count, 2);
   assert_int_equal(part(4, 3, 2).count, 0);
@@ -80,14 +80,14 @@ std::vector<int64_t> order(uint64_t seed, uint64_t pass, int64_t n, int64_t chun
   return all;
 }
 
-// From a second implementation of the rule in shuffle.hpp, in Python. They hold for ever.
+// Computed by a second implementation of the rule in shuffle.hpp, in Python. These orders must never change.
 void shuffle_known_answers(void**) {
   assert_true(order(42, 0, 10, 10) == (std::vector<int64_t>{2, 7, 8, 9, 1, 4, 3, 6, 0, 5}));
   assert_true(order(42, 1, 10, 10) == (std::vector<int64_t>{5, 3, 2, 0, 7, 9, 6, 8, 1, 4}));
   assert_true(order(0, 0, 10, 10) == (std::vector<int64_t>{3, 7, 1, 5, 2, 8, 9, 6, 0, 4}));
 }
 
-// Shuffle draws several numbers before it swaps.
+// Shuffle draws several numbers before it swaps; the result must equal a loop that alternates.
 void shuffle_equals_a_loop_that_draws_and_swaps(void**) {
   for (const int64_t n : {31, 32, 33, 1000}) {
     std::vector<int64_t> expected(static_cast<std::size_t>(n));
@@ -123,8 +123,8 @@ void shuffle_differs_by_seed_pass_and_length(void**) {
   assert_true(longer != base);
 }
 
-// 6 orders of 3, 60,000 passes: each about 10,000 times. The numbers are fixed, so the outcome is too; the
-// bound is five standard deviations.
+// 60,000 passes over 3 elements produce each of the 6 orders about 10,000 times. The random numbers are
+// fixed, so the result is too; the bound is five standard deviations.
 void shuffle_is_not_biased(void**) {
   int counts[27] = {};
   for (uint64_t pass = 0; pass < 60'000; ++pass) {
@@ -159,9 +159,9 @@ class MemoryFixture {
   Memory* memory_;
 };
 
-// ---- Datasets that a host's function makes
+// ---- Datasets made by a host callback
 
-// What the host's function does; user_data of host_makes().
+// What the host callback does; the user_data of host_makes().
 struct Making {
   dist_dataset* handle = nullptr;
   dist_status code = DIST_OK;
@@ -199,7 +199,7 @@ void a_hosts_function_makes_datasets(void**) {
   assert_true(Dataset::of(handle_of(dataset.get()), "f", &found).ok());
   assert_ptr_equal(found, dataset.get());
 
-  // Its reference is handed over: where the function fails, it is let go.
+  // The callback passes its reference on, which is released if the callback fails.
   Ref<Dataset> out;
   Making making;
   making.handle = handle_of(Ref<Dataset>::share(dataset.get()).take());
@@ -254,7 +254,7 @@ void each_replicas_rows_have_aligned_memory_of_their_own(void**) {
   assert_ptr_equal(expected, &rows[0][0] + 15);
 }
 
-// Elements 0, 1, 2, ..., of which none is made before the gate is open.
+// Elements 0, 1, 2, ... None is made before the gate opens.
 struct Gate {
   Memory* memory;
   std::mutex mutex;
@@ -278,8 +278,8 @@ dist_status gated_element(dist_strategy*, int64_t index, dist_value** out, void*
 
 void gate_release(void* user_data) { static_cast<Gate*>(user_data)->released = true; }
 
-// Passes whose sources hold every worker that oneTBB may have do not keep another pass from its batches or
-// its end.
+// Passes whose sources occupy all oneTBB workers do not prevent another pass from getting its batches or from
+// ending.
 void a_pass_waits_for_no_worker(void**) {
   MemoryFixture memory;
   constexpr int kBlocked = 8;
@@ -324,7 +324,7 @@ void a_pass_waits_for_no_worker(void**) {
   }
 }
 
-// An iterator that ends while its batch is being made waits for the callback, and nothing is called after.
+// Ending an iterator while its batch is being made waits for the callback, which is not called afterwards.
 void ending_waits_for_the_batch_being_made(void**) {
   MemoryFixture memory;
   Gate gate;

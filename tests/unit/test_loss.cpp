@@ -29,7 +29,7 @@ void assert_needs_a_replica(const Status& status, const char* call) {
   assert_non_null(std::strstr(last_message(), "replica is NULL, as in the cross-replica context"));
 }
 
-// The number of replicas counts where the caller does not give the size of the global batch.
+// The number of replicas is needed only if the caller does not specify the size of the global batch.
 void an_average_needs_replicas_or_a_batch(void**) {
   assert_true(average_loss(2, kLosses, nullptr, 0, kResult).ok());
   assert_true(g_result == 1.5f);

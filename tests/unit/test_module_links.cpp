@@ -30,7 +30,7 @@ namespace {
 
 using End = Transfer::End;
 
-// ---- What the options say ----
+// ---- Options ----
 
 Status create(const GrpcOptions& options) {
   Ref<GrpcNetwork> network;
@@ -83,7 +83,7 @@ void workers_with_other_transports_refuse_each_other(void**) {
   second.close();
 }
 
-// ---- What goes over them ----
+// ---- Messages ----
 
 std::vector<std::byte> numbers(std::size_t bytes, unsigned seed) {
   std::vector<std::byte> all(bytes);
@@ -93,7 +93,7 @@ std::vector<std::byte> numbers(std::size_t bytes, unsigned seed) {
 }
 
 void messages_of_all_sizes_arrive_both_ways_at_once(void**) {
-  // Around what a header, a carried message and the credit are.
+  // Sizes around those of a header, a carried message and the credit.
   constexpr std::size_t kCredit = 1 << 20;
   std::vector<std::size_t> sizes = {0, 1, 55, 56, 57, 4096, 16384, 131072, 1048576, 1048577, 5000011};
   for (const std::size_t around : {4096u - 56, 4096u, 131072u - 56, 131072u, 131072u + 56, 2 * 131072u}) {
@@ -135,7 +135,7 @@ void messages_of_all_sizes_arrive_both_ways_at_once(void**) {
   both[1]->close();
 }
 
-// Receives that begin, are cancelled or are forgotten while their message comes in pieces.
+// Receives are posted, cancelled or forgotten while their message arrives in pieces.
 void receives_come_and_go_between_the_pieces(void**) {
   constexpr std::size_t kBytes = 900'000;
   GrpcWorkers workers(2, 1 << 20);
@@ -168,7 +168,7 @@ void receives_come_and_go_between_the_pieces(void**) {
     await([&] { return send.over(); });
     assert_true(send.end() == End::kDone);
   }
-  // One ends in the middle of it.
+  // The receiver ends in the middle of a message.
   Transfer send;
   first.send(1, {.run = run, .number = 1000}, given.data(), kBytes, send);
   second.close();
@@ -176,9 +176,9 @@ void receives_come_and_go_between_the_pieces(void**) {
   first.close();
 }
 
-// ---- Who comes to their ports ----
+// ---- Strangers at their ports ----
 
-// Ports on which this process listens, but those.
+// Returns the ports on which this process listens, except those in `but`.
 std::set<int> listening(const std::set<int>& but) {
   std::set<std::string> own;
   DIR* const folder = opendir("/proc/self/fd");
@@ -209,7 +209,7 @@ std::set<int> listening(const std::set<int>& but) {
   return ports;
 }
 
-// The head of a message of Gloo's for a buffer that nobody has posted.
+// The header of a Gloo message for a buffer that has not been posted.
 struct Unasked {
   std::size_t bytes = sizeof(Unasked) + 8;
   std::size_t kind = 1;
@@ -219,15 +219,15 @@ struct Unasked {
   std::size_t remote_offset = 0;
 };
 
-// The other end hears of a connection that is no more.
+// Closes the connection with a reset.
 void reset(int fd) {
   const linger at_once{1, 0};
   setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
   ::close(fd);
 }
 
-// A stranger takes each port that waits for a worker before that comes. It says nothing, or nonsense, or what Gloo does not
-// expect, or is gone at once; not for ever.
+// A stranger connects to each port that waits for a worker, a limited number of times. It sends nothing,
+// text, or a message that Gloo does not expect, or it resets the connection.
 void who_takes_the_place_of_a_worker_is_found_out(void**) {
   if (LINK_HAS_PORTS == 0) skip_because("this module has no ports");
   GrpcWorkers workers(2, 4096);
@@ -269,13 +269,13 @@ void who_takes_the_place_of_a_worker_is_found_out(void**) {
   enough = true;
   stranger.join();
   assert_false(first.lost(1) || second.lost(0));
-  // Nobody waits at a port any more.
+  // No port is open for a worker any more.
   assert_true(listening(known).empty());
   first.close();
   second.close();
 }
 
-// ---- Their ends ----
+// ---- Lost connections ----
 
 // From now on, the system drops everything that arrives at this process's TCP connections, except those with a `known`
 // port at one end. Returns how many there are.
@@ -306,7 +306,7 @@ int lose_packets(const std::set<int>& known) {
   return lost;
 }
 
-// The control links, which are not affected, do not tell that data is lost.
+// The control links are not affected, so they do not show that data is lost.
 void a_connection_that_loses_its_packets_ends_within_the_lease(void**) {
   if (LINK_HAS_PORTS == 0) skip_because("this module has no connections of its own");
   GrpcWorkers workers(2, 4096);
@@ -480,7 +480,7 @@ void a_connection_ends_once_whenever_it_is_cut(void**) {
   }
 }
 
-// Like libdist, which tries again at once, on the thread of the module.
+// Like libdist, which tries again at once, on the module's thread.
 void a_connection_begins_when_another_one_ends(void**) {
   const OpenedModule opened;
   LinkEnd first(*opened.functions);
@@ -499,7 +499,7 @@ void a_connection_begins_when_another_one_ends(void**) {
   for (LinkEnd* const end : {&first, &second, &peer}) end->destroy();
 }
 
-// Nobody listens there any more.
+// Nothing listens at that address any more.
 void a_connection_to_nobody_ends(void**) {
   const OpenedModule opened;
   LinkEnd gone(*opened.functions);
@@ -508,7 +508,7 @@ void a_connection_to_nobody_ends(void**) {
   LinkEnd end(*opened.functions);
   end.listen(opened.module, true);
   end.connect(gone);
-  // Like libdist, which ends what takes too long, or whose write() fails.
+  // Like libdist, which cuts a connection that takes too long or whose write() fails.
   end.functions.cut(end.connection);
   await([&] { return end.ended == 1; });
   end.destroy();

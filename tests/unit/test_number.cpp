@@ -18,7 +18,7 @@ extern "C" {
 namespace dist {
 namespace {
 
-// Filled with what a careless reader of the buffer would take for a part of the number.
+// Fills the buffer with characters that could be mistaken for a part of the number.
 void write(dist_dtype dtype, const void* element, char fill, char (&text)[kNumberRoom]) {
   std::memset(text, fill, sizeof text);
   write_number(dtype, element, text);

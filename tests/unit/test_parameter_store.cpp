@@ -130,7 +130,7 @@ void a_commit_is_applied_once(void**) {
   assert_ok(f.commit(9, 5, {}, &applied));
   assert_ok(f.commit(4, 0, {assign(zero, DIST_ASSIGN_ADD, *ones)}, &applied));
   assert_false(applied);
-  // The coordinator's own have no number, and come each time.
+  // The coordinator's own commits have no number, and are applied each time.
   for (int i = 0; i < 2; ++i) {
     assert_ok(f.commit(Commit::kNoClosure, 0, {assign(zero, DIST_ASSIGN_ADD, *ones)}, &applied));
     assert_true(applied);
@@ -149,7 +149,7 @@ void what_was_given_out_stays(void**) {
   assert_ok(f.commit(0, 0, {assign(zero, DIST_ASSIGN_ADD, *ones)}, &applied));
   assert_true(data_of(*before)[0] == 1);
   assert_true((f.now(0) == std::vector<float>{2, 3}));
-  // Nobody has the new one: it is changed where it lies.
+  // No reader holds the current value, so it is changed in place.
   ValueRef value;
   assert_ok(f.store.read(0, &value));
   const void* const at = value->tensor().data;
@@ -157,7 +157,7 @@ void what_was_given_out_stays(void**) {
   assert_ok(f.commit(1, 0, {assign(zero, DIST_ASSIGN_ADD, *ones)}, &applied));
   assert_ok(f.store.read(0, &value));
   assert_ptr_equal(value->tensor().data, at);
-  // The memory of the first is used again once its reader is gone.
+  // The first value's memory is used again once its reader has released it.
   const void* const spare = before->tensor().data;
   before = {};
   assert_ok(f.commit(2, 0, {assign(zero, DIST_ASSIGN_ADD, *ones)}, &applied));
@@ -243,7 +243,7 @@ void variables_are_numbered(void**) {
   const ValueRef value = floats(*f.memory, {5, 6, 7});
   assert_int_equal(f.store.create(2, *value, 0).code(), DIST_INVALID_ARGUMENT);
   assert_int_equal(f.store.create(-1, *value, 0).code(), DIST_INVALID_ARGUMENT);
-  // One whose creation has failed elsewhere is created once more.
+  // A variable may be created again, because its creation may have failed on another server.
   assert_ok(f.store.create(0, *value, 0));
   assert_int_equal(f.store.bytes(), 12);
   assert_int_equal(f.store.num_variables(), 1);
@@ -276,7 +276,7 @@ void a_directory_grows_as_it_is_sent(void**) {
   ValueRef message;
   assert_ok(all.write(0, &message));
   assert_ok(copy.read(*message, 2));
-  // The same once more changes nothing.
+  // Reading the same message again changes nothing.
   assert_ok(copy.read(*message, 2));
   assert_int_equal(copy.size(), 2);
   assert_ok(add("c", {0, 4}, {1}));
@@ -295,7 +295,7 @@ void a_directory_grows_as_it_is_sent(void**) {
   assert_ok(copy.find("c", &found));
   assert_int_equal(copy.find("d", &found).code(), DIST_NOT_FOUND);
 
-  // Whatever a list says, it is one, or refused.
+  // Changed messages are either valid lists or refused.
   constexpr uint64_t kSeed = 20261123;
   std::printf("# seed %llu\n", static_cast<unsigned long long>(kSeed));
   std::mt19937_64 random(kSeed);

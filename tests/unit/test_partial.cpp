@@ -51,7 +51,7 @@ class Fold {
     return with_one_nan(std::move(out), result_);
   }
 
-  // Cut before each of `cuts`, which ascend.
+  // Folds in partials that begin at each of `cuts`, which are in ascending order.
   Bytes in_partials(const std::vector<std::size_t>& cuts) const {
     std::vector<double> acc(sources_.count * 2);  // aligned for any accumulator
     auto* const at = reinterpret_cast<std::byte*>(acc.data());
@@ -80,8 +80,8 @@ class Fold {
   const Sources& sources_;
 };
 
-// Every cut into two; into three every one where there are few contributions, and drawn ones where there are
-// many.
+// Calls check with every division into two parts. Divisions into three are tried completely for few
+// contributions, and at random for many.
 template <class Check>
 void for_cuts(std::size_t num, std::mt19937_64& random, Check&& check) {
   constexpr std::size_t kFew = 12;
@@ -131,7 +131,7 @@ void partials_have_the_bits_of_one_pass(void**) {
   assert_true(checked > 5000);
 }
 
-// Exact sums: partials added in another order, too.
+// Exact sums may also add partials in another order.
 void exact_partials(void**) {
   std::mt19937_64 random(kSeed);
   const FpEnvironment environment;

@@ -73,8 +73,8 @@ struct List {
   Call call;
 };
 
-// A list's elements, each counted, over all parts: with a cursor for all of them, in this order and backwards,
-// and with one for each.
+// Counts each element of a list over all parts: with one cursor for all parts in order, with one for all in
+// reverse order, and with one for each part.
 void a_list_is_covered_once(void**) {
   const List list({{0, DIST_F32},
                    {1, DIST_F64},
@@ -111,7 +111,7 @@ void a_list_is_covered_once(void**) {
   }
 }
 
-// Elements that must stay whole, of a list of bytes.
+// Elements of several bytes in a list of byte tensors must not be split.
 void larger_elements_stay_whole(void**) {
   for (const std::size_t element :
        {std::size_t{1}, std::size_t{12}, std::size_t{24}, std::size_t{65}, std::size_t{4096}}) {
@@ -145,8 +145,8 @@ void a_piece_may_be_the_last(void**) {
   assert_int_equal(pieces, 5);
 }
 
-// Ranges that follow each other walk through the list once: blocks of a long list look at each tensor a few
-// times in all, not once a block.
+// Consecutive ranges visit the list once: for the blocks of a long list, each tensor is visited a few times
+// in total, not once per block.
 void a_cursor_goes_on(void**) {
   constexpr std::size_t kTensors = 2000;
   const List list(std::vector<List::Tensor>(kTensors, {16, DIST_F32}));
@@ -159,7 +159,7 @@ void a_cursor_goes_on(void**) {
       return ++pieces != 0;
     });
     assert_int_equal(pieces, 1);
-    assert_int_equal(cursor.unit, unit + 1);  // past it, so that the next range begins there
+    assert_int_equal(cursor.unit, unit + 1);  // beyond its end, where the next range begins
   }
 }
 

@@ -32,7 +32,7 @@ extern "C" {
 namespace dist {
 namespace {
 
-// CPUs 0 .. n-1, one after the other in two halves that are NUMA domains, and those that are taken.
+// CPUs 0 to n-1 in two halves, which are NUMA domains; `taken` lists the CPUs that are in use.
 struct Machine {
   Machine(Memory& memory, int cpus, const std::vector<int>& taken) : around(memory) {
     around.pinned.resize(static_cast<std::size_t>(cpus));
@@ -68,11 +68,11 @@ void the_least_taken_cpus_come_first(void**) {
   expect(of(2, {}, pinned(2, 2, DIST_THREADS_LIBRARY)), 2, 2, {0, 1, 0, 1});
   expect(of(2, {0, 0, 0}, pinned(4, 1, DIST_THREADS_LIBRARY)), 4, 1, {1, 1, 1, 0});
   expect(of(1, {0, 0}, pinned(3, 1, DIST_THREADS_LIBRARY)), 3, 1, {0, 0, 0});
-  // The caller has what is left.
+  // The caller gets the remaining CPU.
   expect(of(4, {}, pinned(3, 1, DIST_THREADS_CALLER)), 3, 1, {3, 1, 2});
   expect(of(2, {}, pinned(2, 1, DIST_THREADS_CALLER)), 2, 1, {0, 1});
   expect(of(2, {1}, pinned(2, 1, DIST_THREADS_CALLER)), 2, 1, {1, 0});
-  // An assignment is not overruled.
+  // An explicit assignment is followed.
   const int named[] = {3, 0, 1, 2};
   Placement::Options options = pinned(2, 2, DIST_THREADS_LIBRARY);
   options.named = named;
@@ -121,7 +121,7 @@ void loops_have_the_domain_of_their_cpu(void**) {
   assert_null(on_one.domain_of(LocalReplica{0}, 0, 2));
 }
 
-// Cores of two hardware threads, as the system numbers them mostly: CPU c and CPU c + n/2 are core c's.
+// Cores with two hardware threads in the usual numbering: core c has CPUs c and c + n/2.
 struct Pairs {
   Pairs(Memory& memory, int cpus, const std::vector<int>& taken, const std::vector<int>& within)
       : around(memory) {
@@ -146,16 +146,16 @@ void the_order_goes_by_core(void**) {
   const Pairs pairs(*counting, 8, {}, {});
   assert_true(order({pairs.around.places.begin(), pairs.around.places.end()}) ==
               std::vector<int>({0, 1, 2, 3, 4, 5, 6, 7}));
-  // Hardware threads side by side; one core has three CPUs, one a single one.
+  // Neighbouring numbers for the threads of a core. One core has three CPUs, and one has one.
   assert_true(order({{0, 0, 0, 0, 0},
                      {1, 0, 0, 0, 1},
                      {2, 0, 0, 1, 2},
                      {3, 0, 0, 2, 3},
                      {4, 0, 0, 2, 4},
                      {5, 0, 0, 2, 5}}) == std::vector<int>({0, 2, 3, 1, 4, 5}));
-  // Of a core whose first CPU is not the process's, the second counts as the first.
+  // If the process may not use the first CPU of a core, the second counts as the first.
   assert_true(order({{4, 0, 0, 0, 1}, {1, 0, 0, 1, 2}, {5, 0, 0, 1, 3}}) == std::vector<int>({4, 1, 5}));
-  // In what order the system lists them says nothing.
+  // The order in which the system lists CPUs does not matter.
   assert_true(order({{7, 0, 0, 3, 7}, {3, 0, 0, 3, 6}, {6, 0, 0, 0, 1}, {2, 0, 0, 0, 0}}) ==
               std::vector<int>({2, 3, 6, 7}));
   assert_true(order({}).empty());
@@ -169,11 +169,11 @@ void a_core_in_use_comes_last(void**) {
     return Placement(memory, pinned(replicas, 1, DIST_THREADS_LIBRARY),
                      Pairs(memory, 8, taken, within).around);
   };
-  // CPU 4 is core 0's: its other CPU is not free of peers.
+  // CPU 4 belongs to core 0, so the core's other CPU is used last.
   expect(of({4}, all, 4), 4, 1, {1, 2, 3, 0});
   expect(of({0, 5}, all, 2), 2, 1, {2, 3});
   expect(of({0, 1, 2, 3}, all, 2), 2, 1, {4, 5});
-  // Within the host's choice, also where the CPU that is taken lies outside it.
+  // Only CPUs that the host allows are used, even if the CPU in use is not among them.
   expect(of({0}, {1, 4}, 2), 2, 1, {1, 4});
   expect(of({0}, {4, 5}, 1), 1, 1, {5});
   expect(of({}, {6, 2}, 3), 3, 1, {2, 6, 2});
@@ -266,7 +266,7 @@ void a_thread_comes_back_from_a_set(void**) {
     assert_int_equal(strange.count(), 0);
   }
   assert_true(my_cpus() == before);
-  // Exactly a set: also off the CPUs that it has.
+  // The new set replaces the mask, and may contain CPUs that were not in it.
   {
     const OnCpus first(set_of(before.front()));
     {
@@ -302,18 +302,19 @@ void pinned_threads_are_counted(void**) {
   std::vector<int> counts(CpuSet::kMost);
   count_pinned("dist-test", counts);
   int none[1] = {0};
-  count_pinned("dist-test", std::span<int>(none, cpus.back() == 0 ? 0 : 1));  // whatever there is room for
+  count_pinned("dist-test", std::span<int>(none, cpus.back() == 0 ? 0 : 1));  // fills the array as far as it
+                                                                              // reaches
   for (Held& each : held) {
     each.may_end = true;
     each.thread.join();
   }
-  // On a machine of one CPU the free thread may run on that alone, too.
+  // On a machine with one CPU, the mask of the free thread has only this CPU too.
   assert_int_equal(counts[static_cast<std::size_t>(cpus.back())], cpus.size() == 1 ? 3 : 2);
   assert_int_equal(std::accumulate(counts.begin(), counts.end(), 0), cpus.size() == 1 ? 3 : 2);
 }
 
-// The affinity of a worker of oneTBB inside a loop, and whether the caller's was `before` in all of its own
-// parts.
+// Returns the affinity of a oneTBB worker inside a loop. `caller_stays` tells whether the caller had the
+// affinity `before` in all of its own parts.
 std::vector<int> worker_inside(Arena& arena, const std::vector<int>& before, bool* caller_stays) {
   const std::uintptr_t caller = this_thread();
   std::atomic<bool> seen{false};

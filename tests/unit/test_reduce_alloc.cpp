@@ -34,7 +34,7 @@ class Fixture {
 
   ValueRef tensor(dist_dtype dtype, std::vector<int64_t> shape, bool gaps = false) {
     static const std::array<std::byte, 4096> kZeros{};
-    std::vector<int64_t> strides(shape.size(), 1);  // all rows lie on top of each other
+    std::vector<int64_t> strides(shape.size(), 1);  // all rows are at the same address
     const dist_tensor view{const_cast<std::byte*>(kZeros.data()), dtype, static_cast<int32_t>(shape.size()),
                            shape.data(), gaps ? strides.data() : nullptr};
     ValueRef value;
@@ -58,10 +58,10 @@ class Fixture {
     return of(DIST_VALUE_PER_REPLICA, items);
   }
 
-  // Runs body, which must succeed, with one more allocation granted each time.
+  // Runs body, which must succeed finally, and grants one more allocation each time.
   template <class Body>
   void refuse_each(const Body& body) {
-    assert_true(body().ok());  // what is made once and kept (oneTBB's arena) is there now
+    assert_true(body().ok());  // allocate what is made once and kept (oneTBB's arena)
     const std::size_t before = memory_.live();
     int refusals = 0;
     for (long k = 0;; ++k) {
@@ -130,7 +130,7 @@ void reducing(void**) {
     ValueRef out;
     return reduce(f.context(), DIST_REDUCE_SUM, *nest->items()[1], {&axis, 1}, &out);
   });
-  // Large enough for oneTBB.
+  // Large enough for the path that uses oneTBB.
   const int64_t n = 1 << 10;
   const ValueRef large = f.spread(DIST_I8, {n, n}, true);
   f.refuse_each([&] {
@@ -204,7 +204,7 @@ void changing_variables(void**) {
     try {
       return from_dlpack(f.memory(), managed, &back);
     } catch (const std::bad_alloc&) {
-      managed->deleter(managed);  // still ours
+      managed->deleter(managed);  // the caller still owns it
       throw;
     }
   });

@@ -74,7 +74,7 @@ void put(std::byte* to, std::size_t i, T value) {
   std::memcpy(to + i * sizeof value, &value, sizeof value);
 }
 
-// Values that meet the corners: random bits, and for floats zeros, subnormals, infinities, NaN and numbers
+// Values for corner cases: random bits, and for floats also zeros, subnormals, infinities, NaN and numbers
 // whose sums need rounding.
 void fill(std::byte* to, dist_dtype dtype, std::size_t count, std::mt19937_64& random) {
   static constexpr uint32_t kSpecial[] = {0x00000000, 0x80000000, 0x00000001, 0x807FFFFF, 0x7F800000,
@@ -109,7 +109,7 @@ void fill(std::byte* to, dist_dtype dtype, std::size_t count, std::mt19937_64& r
   }
 }
 
-// One lane of a result: the same bits, or NaN in both.
+// Compares one element of the results: equal bits, or NaN in both.
 template <class T>
 bool same_float(const std::byte* a, const std::byte* b, T infinity) {
   T x, y;
@@ -151,7 +151,7 @@ class Checker {
  public:
   Checker() : random_(kSeed), src_(kMaxSources), dst_(kMaxSources) {}
 
-  // The sources of the next cases, and what SCALAR makes of them.
+  // Makes the sources of the next cases, and the results of SCALAR.
   void prepare(dist_dtype dtype, dist_reduce_op op, std::size_t num_src, std::size_t count) {
     original_.resize(num_src);
     std::vector<const std::byte*> src(num_src);
@@ -212,7 +212,7 @@ class Checker {
   std::vector<std::byte> expected_;
 };
 
-// Calls check for one set of sources with every target, destination, placement and store.
+// Calls check for one set of sources with every target, number of destinations, placement and kind of store.
 template <class Check>
 void each_placement(dist_dtype dtype, dist_reduce_op op, std::size_t num_src, std::size_t count,
                     Check check) {
@@ -260,7 +260,7 @@ void destinations_of_different_alignment(void**) {
 }
 
 #if defined(__linux__)
-// Sources and destinations that begin and end where memory does: reading past either end is a fault.
+// Sources and destinations end at the boundaries of mapped memory, so access past either end is a fault.
 void stays_within_its_memory(void**) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   constexpr std::size_t kBuffers = 3;
@@ -305,7 +305,8 @@ void default_is_the_widest(void**) {
 }
 
 #if defined(__x86_64__)
-// A host that flushes subnormals and rounds up gets the same bits, and its environment back.
+// If the host flushes subnormals and rounds up, the results have the same bits, and its environment is
+// restored.
 void host_environment(void**) {
   constexpr uint32_t kHostile = 0x1F80u | 0x8000u | 0x0040u | 0x4000u;  // FTZ, DAZ, round up
   const uint32_t before = _mm_getcsr();

@@ -34,7 +34,7 @@ struct Known {
 };
 
 const Known kKnown[] = {
-    // Left to right: 2^24 + 1 is a tie and stays 2^24, twice; the other way round both ones count.
+    // From left to right, 2^24 + 1 is a tie and stays 2^24, twice. In the other order, both ones count.
     {DIST_F32, DIST_REDUCE_SUM, {0x4B800000, 0x3F800000, 0x3F800000}, 0x4B800000},
     {DIST_F32, DIST_REDUCE_SUM, {0x3F800000, 0x3F800000, 0x4B800000}, 0x4B800001},
     {DIST_F32, DIST_REDUCE_SUM, {0x00000001, 0x00000001}, 0x00000002},
@@ -68,11 +68,12 @@ const Known kKnown[] = {
     {DIST_F64, DIST_REDUCE_MAX, {0x3FF0000000000000, 0x7FF0000000000001}, kNan},
     {DIST_F64, DIST_REDUCE_PROD, {0x0010000000000000, 0x3FE0000000000000}, 0x0008000000000000},
     {DIST_F64, DIST_REDUCE_MEAN, {0x3FF0000000000000, 0x4000000000000000}, 0x3FF8000000000000},
-    // Rounded once: 1 + 2^-11 + 2^-11 is 1 + 2^-10 in f32, 1 if each addition rounded.
+    // Rounded once: 1 + 2^-11 + 2^-11 is 1 + 2^-10 if added in f32, and 1 if each addition is rounded to f16.
     {DIST_F16, DIST_REDUCE_SUM, {0x3C00, 0x1000, 0x1000}, 0x3C01},
     {DIST_F16, DIST_REDUCE_SUM, {0x7BFF, 0x4C00}, 0x7C00},          // 65504 + 16: a tie, to infinity
-    {DIST_F16, DIST_REDUCE_SUM, {0x7BFF, 0x4BFF}, 0x7BFF},          // just below
-    {DIST_F16, DIST_REDUCE_SUM, {0x7BFF, 0x7BFF, 0xFBFF}, 0x7BFF},  // the partial sum has no f16
+    {DIST_F16, DIST_REDUCE_SUM, {0x7BFF, 0x4BFF}, 0x7BFF},          // just below the tie
+    {DIST_F16, DIST_REDUCE_SUM, {0x7BFF, 0x7BFF, 0xFBFF}, 0x7BFF},  // the partial sum exceeds the range of
+                                                                    // f16
     {DIST_F16, DIST_REDUCE_SUM, {0x0001, 0x03FF}, 0x0400},
     {DIST_F16, DIST_REDUCE_MEAN, {0x0001, 0x0000}, 0x0000},  // 2^-25: a tie, to zero
     {DIST_F16, DIST_REDUCE_MEAN, {0x8001, 0x8000}, 0x8000},
@@ -80,7 +81,8 @@ const Known kKnown[] = {
     {DIST_F16, DIST_REDUCE_MIN, {0x0000, 0x8000}, 0x8000},
     {DIST_F16, DIST_REDUCE_MAX, {0x7C01, 0x3C00}, kNan},
     {DIST_F16, DIST_REDUCE_SUM, {0x7C00, 0xFC00}, kNan},
-    {DIST_F16, DIST_REDUCE_PROD, {0x1400, 0x0200, 0x6400}, 0x0200},  // 2^-25 on the way, which has no f16
+    {DIST_F16, DIST_REDUCE_PROD, {0x1400, 0x0200, 0x6400}, 0x0200},  // the intermediate result 2^-25 is not
+                                                                     // an f16
     {DIST_BF16, DIST_REDUCE_SUM, {0x3F80, 0x3B80, 0x3B80}, 0x3F81},
     {DIST_BF16, DIST_REDUCE_SUM, {0x7F7F, 0x7B00}, 0x7F80},
     {DIST_BF16, DIST_REDUCE_SUM, {0x7F7F, 0x7A80}, 0x7F7F},
@@ -119,7 +121,8 @@ const Known kKnown[] = {
     {DIST_U64, DIST_REDUCE_MEAN, {0xFFFFFFFFFFFFFFFF}, 0x43F0000000000000},
     {DIST_U64, DIST_REDUCE_MEAN, {0x0020000000000001}, 0x4340000000000000},
     {DIST_U64, DIST_REDUCE_MEAN, {0x0020000000000003}, 0x4340000000000002},
-    // (1 + 2i)(3 + 4i) = -5 + 10i; the second has other bits if a multiply and an addition are fused.
+    // (1 + 2i)(3 + 4i) = -5 + 10i. The second product has other bits if a multiplication and an addition are
+    // fused.
     {DIST_COMPLEX64, DIST_REDUCE_PROD, {0x400000003F800000, 0x4080000040400000}, 0x41200000C0A00000},
     {DIST_COMPLEX64, DIST_REDUCE_PROD, {0x3FED23133FD2170B, 0x3FA14AE03FCBE57E}, 0x40A09EAA3E8F6188},
     {DIST_COMPLEX64, DIST_REDUCE_SUM, {0x400000003F800000, 0x4080000040400000}, 0x40C0000040800000},
@@ -165,7 +168,7 @@ void known_answers(void**) {
     for (const Known& known : kKnown) {
       const ReduceKernel kernel = reduce_kernel_of(*target, known.dtype, known.op);
       assert_non_null(kernel);
-      for (const std::size_t copies : {1, 37}) {  // a part of a vector; whole ones and a part
+      for (const std::size_t copies : {1, 37}) {  // a part of a vector; whole vectors and a part
         for (const uint64_t got : reduce_copies(kernel, known, copies)) {
           if (known.expected == kNan ? is_quiet_nan(known.dtype, got) : got == known.expected) continue;
           fail_msg("%s, %s of %s, row %td: got %#llx, expected %#llx", *target, op_name(known.op),
@@ -177,7 +180,7 @@ void known_answers(void**) {
   }
 }
 
-// Every 16-bit pattern through the accumulator and back.
+// Converts every 16-bit pattern to the accumulator's type and back.
 void round_trips(void**) {
   std::vector<uint16_t> all(65536), result(65536);
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint16_t>(i);
@@ -198,13 +201,13 @@ void round_trips(void**) {
   }
 }
 
-// The exact middle of each neighbouring pair, and both sides of it, are means of the two with divisors of 2
-// and slightly more or less.
+// Means of two neighbours are the exact middle of a pair if the divisor is 2, and slightly above or below it
+// with other divisors.
 void rounding_boundaries(void**) {
   struct Format {
     dist_dtype dtype;
-    uint16_t last;  // its sum with the next value is the last that is finite
-    double nearby;  // less than half a place of every mantissa, more than an f32 subnormal's
+    uint16_t last;  // its sum with the next value is the last finite one
+    double nearby;  // less than half a last place of each dtype, more than a subnormal of f32
   };
   for (const Format format : {Format{DIST_F16, 0x7BFE, 0x1p-20}, Format{DIST_BF16, 0x7EFE, 0x1p-10}}) {
     for (const uint16_t sign : {0x0000, 0x8000}) {
@@ -235,7 +238,7 @@ void rounding_boundaries(void**) {
   }
 }
 
-// convert.hpp against arithmetic that shares nothing with it: ldexp, and the neighbours of each middle.
+// Compares convert.hpp with independent arithmetic: ldexp, and the neighbours of each middle.
 void conversions(void**) {
   for (unsigned h = 0; h < 0x7C00; ++h) {
     const int exponent = static_cast<int>(h >> 10);
@@ -258,7 +261,8 @@ void conversions(void**) {
     assert_int_equal(from_bits(h << 16 | 0x8001), h + 1);
     assert_int_equal(from_bits(0x80000000 | h << 16 | 0x8001), 0x8000 | (h + 1));
   }
-  // NaNs whose payload is all in the bits that are cut stay NaN; the largest f32 is infinite in both.
+  // A NaN stays NaN even if its payload is only in the bits that are removed. The largest f32 becomes
+  // infinite in both.
   const float low_nan = std::bit_cast<float>(0x7F800001u);
   assert_int_equal(f16_from_f32(low_nan), 0x7E00);
   assert_int_equal(bf16_from_f32(low_nan), 0x7FC0);
@@ -268,7 +272,7 @@ void conversions(void**) {
   assert_int_equal(f16_from_f32(std::bit_cast<float>(0x80000001u)), 0x8000);
 }
 
-// The pairs that have a kernel are those that check_op() accepts, on every target.
+// On every target, a kernel exists for exactly the pairs that check_op() accepts.
 void kernels_match_check_op(void**) {
   for (const char* const* target = kernel_targets(); *target != nullptr; ++target) {
     for (dist_dtype dtype{}; dtype <= LAST_DTYPE + 1; ++dtype) {

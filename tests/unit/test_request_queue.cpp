@@ -65,7 +65,7 @@ void the_greater_priority_first(void**) {
     assert_ptr_equal(f.queue.come(0), &entries[i]);
 }
 
-// What has just become free has the warmest caches.
+// The instance that became free last has the warmest caches.
 void the_latest_free_one_is_taken(void**) {
   Fixture f(3);
   for (const int i : {0, 2, 1}) assert_null(f.queue.come(i));
@@ -88,7 +88,7 @@ void a_full_queue_refuses(void**) {
   assert_false(entries[2].queued);
   f.queue.withdraw(entries[0]);
   assert_true(f.arrive(entries[2]) == Arrived::kQueued);
-  // Who wants all is no request, and is never refused.
+  // An entry that wants all instances is not a request, and is never refused.
   RequestQueue::Entry run;
   assert_false(f.queue.arrive_for_all(run));
 }
@@ -104,7 +104,8 @@ void nothing_passes_a_run(void**) {
   assert_true(f.arrive(busy) == Arrived::kGiven);
   const int at = f.given;
   assert_false(f.queue.arrive_for_all(run));
-  // One is free, and what came later waits all the same; what has a greater priority does not.
+  // One instance is free, but a later request waits behind the run. A request with a higher priority does
+  // not.
   assert_true(f.arrive(behind) == Arrived::kQueued);
   assert_true(f.arrive(with_priority(urgent, 1)) == Arrived::kGiven);
   const int urgent_at = f.given;
@@ -121,7 +122,8 @@ void nothing_passes_a_run(void**) {
   assert_null(f.queue.next(&instance));
 }
 
-// What came before the run, or counts for more, is done before it, also where it is for one instance alone.
+// Requests that arrived before the run or have a higher priority are handled before it, even if they want one
+// specific instance.
 void a_run_waits_for_those_before_it(void**) {
   Fixture f(2);
   RequestQueue::Entry one;
@@ -185,14 +187,14 @@ void who_takes_no_part_gets_nothing(void**) {
   assert_true(f.arrive(one) == Arrived::kGiven);
   assert_int_equal(f.given, 0);
   assert_true(f.arrive(two) == Arrived::kQueued);
-  // With nobody left, those who wait hold up no run.
+  // Without any instance, the waiting requests do not delay a run.
   f.queue.take_no_part(0);
   assert_false(f.queue.has_instances());
   RequestQueue::Entry run;
   assert_true(f.queue.arrive_for_all(run));
 }
 
-// The same rules, with a list that is searched from its begin each time.
+// The same rules, implemented with a list that is always searched from its beginning.
 class Simple {
  public:
   explicit Simple(int instances) : state_(static_cast<std::size_t>(instances), 'a') {}
@@ -213,7 +215,7 @@ class Simple {
     list_.erase(
         std::find_if(list_.begin(), list_.end(), [&](const Waiting& each) { return each.entry == &entry; }));
   }
-  // What instance i takes next; NULL: nothing.
+  // Returns the entry that instance i takes next, or NULL.
   RequestQueue::Entry* candidate(int i) const {
     if (taken_) return nullptr;
     for (const Waiting& each : list_) {
@@ -237,7 +239,7 @@ class Simple {
   int ticket_ = 0;
 };
 
-// Random arrivals, ends, withdrawals and runs; what anybody gets is what the simple queue says.
+// Random arrivals, completions, withdrawals and runs. Each result must equal that of the simple queue.
 void as_the_simple_queue_does(void**) {
   const uint32_t seed = std::random_device{}();
   std::printf("# seed %u\n", seed);
@@ -249,7 +251,7 @@ void as_the_simple_queue_does(void**) {
     Simple simple(n);
     std::vector<RequestQueue::Entry> entries(300);
     std::size_t used = 0;
-    // After each change: whoever may go on does.
+    // After each change, dispatches every entry that can run.
     const auto settle = [&] {
       int instance = -1;
       while (RequestQueue::Entry* const entry = f.queue.next(&instance)) {

@@ -18,7 +18,7 @@ extern "C" {
 namespace dist {
 namespace {
 
-// They increment a plain number under the lock, some of them while it is being closed.
+// Threads increment a plain number under the lock, some of them while the lock is being closed.
 void threads_that_lock_a_closed_lock_exclude_each_other(void**) {
   constexpr int kThreads = 4;
   constexpr int kTimes = 2000;

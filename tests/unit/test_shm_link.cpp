@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/net/shm: a peer that has proven to belong to the job may still write anything into the shared memory, or end at
-// any time.
+// core/net/shm: a peer that belongs to the job may still write anything into the shared memory, or end at any
+// time.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ using shm::FrameKind;
 constexpr std::size_t kCredit = 1024;
 constexpr uint64_t kSalt = 0x1234567890ABCDEF;
 
-// A link, and what its peer does to the memory.
+// A link, and the actions of its peer on the memory.
 class Scene {
  public:
   explicit Scene(shm::Link::Connection connection = {})
@@ -55,7 +55,7 @@ class Scene {
     if (frame.kind == FrameKind::kOffer && frame.slot < shm::kSlots)
       into_.slot(frame.slot).state.store(shm::SlotState::kOffered);
   }
-  // The transfers that wait end as if the peer was lost, and so do later ones.
+  // Waiting transfers end as if the peer was lost, and so do later ones.
   void assert_ended() {
     std::byte byte{};
     Transfer receive;

@@ -78,8 +78,8 @@ struct Worker {
 
 struct Setup {
   std::function<bool(Worker&)> play;
-  // In the process, with the worker's number: at its beginning, when gRPC listens, and when the thread of the transport has
-  // started. False if the system does not allow what they do.
+  // Called in the process with the worker's number: at its start, when gRPC listens, and when the transport's
+  // thread has started. They return false if the system does not allow what they do.
   std::function<bool(int)> before = [](int) { return true; };
   std::function<bool(int)> between = [](int) { return true; };
   std::function<bool(int)> after = [](int) { return true; };
@@ -152,7 +152,7 @@ class Job {
     waitpid(pids_[worker], nullptr, 0);
     pids_[worker] = 0;
   }
-  // Both have done what they should. Returns false if the system does not let them prepare it.
+  // Returns true if both workers succeeded, and false if the system did not allow the preparation.
   bool both_end_well() {
     const int first = status_of(0);
     const int second = status_of(1);
@@ -180,7 +180,7 @@ void workers_of_one_machine_share_memory(void**) {
   assert_string_equal(job.page().why[0], "");
 }
 
-// Worker 0 receives large messages until worker 1 is lost; all that it waits for then ends.
+// Worker 0 receives large messages until worker 1 is lost. Then all its waiting transfers must end.
 bool receive_until_lost(Worker& worker) {
   std::vector<std::byte> data(kLarge);
   Transfer other;
@@ -226,7 +226,7 @@ void a_peer_is_stopped_past_its_lease(void**) {
   assert_int_equal(job.status_of(1), 0);
 }
 
-// Files of the size of shared memory cannot be made.
+// Prevents files as large as the shared memory.
 bool allow_no_large_files(int) {
   const rlimit limit{4096, 4096};
   return setrlimit(RLIMIT_FSIZE, &limit) == 0;
@@ -280,7 +280,7 @@ void a_small_dev_shm_does_not_matter(void**) {
   }
 }
 
-// The process that calls this becomes the parent of the worker, which is in another PID namespace.
+// Makes the calling process the parent of the worker, which is then in another PID namespace.
 bool enter_pid_namespace(int) {
   if (unshare(CLONE_NEWPID) != 0) return false;
   const pid_t child = fork();
@@ -372,7 +372,7 @@ int lines_with(const char* path, const char* part) {
   return found;
 }
 
-// Worker 1 leaves before the two have agreed on how they communicate.
+// Worker 1 leaves before the two workers have agreed on how they communicate.
 void messages_before_the_introduction_survive_their_sender(void**) {
   void* const at = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   assert_true(at != MAP_FAILED);

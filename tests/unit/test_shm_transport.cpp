@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/net/shm: the guarantees of every transport, between workers that share memory. The workers are of one process,
-// on top of its own transport.
+// core/net/shm: the guarantees of every transport, between workers that share memory. The workers are in one
+// process and use its own transport below.
 #include <cinttypes>
 #include <cstdio>
 #include <memory>
@@ -19,8 +19,8 @@ namespace {
 
 constexpr uint64_t kSeed = 20261126;
 
-// `reads`: large messages are read from the memory of their sender. `shares`: workers with an even number use shared
-// memory; those with an odd one do so only if this is true.
+// With `reads`, a receiver reads large messages from the sender's memory. Workers with an even number use
+// shared memory; the others do so only if `shares` is true.
 class Sharing final : public TransportFixture {
  public:
   Sharing(int num_workers, std::size_t credit, bool reads, bool shares = true)
@@ -40,15 +40,16 @@ class Sharing final : public TransportFixture {
   }
 
  private:
-  // The suite expects that what can happen happens within a few calls of progress(), which is not so before workers know
-  // each other. Its larger jobs do without this.
+  // The suite expects that everything that can happen does so within a few calls of progress(). This holds
+  // only after the workers have introduced themselves. Larger jobs of the suite do without it.
   void introduce_all() {
     const std::size_t n = made_.size();
     std::vector<Transfer> transfers(2 * n * n);
-    // More than the credit, so that none of it is used.
+    // Larger than the credit, so that the messages use none of it.
     const std::size_t bytes = made_[0]->credit() + 1;
     const std::vector<std::byte> sent(bytes);
-    std::vector<std::byte> got(n * n * bytes);  // threads of several workers write at the same time
+    std::vector<std::byte> got(n * n * bytes);  // separate memory for each pair, because several threads
+                                                // write at once
     for (std::size_t from = 0; from < n; ++from) {
       for (std::size_t to = 0; to < n; ++to) {
         if (from == to) continue;
@@ -76,7 +77,7 @@ class Sharing final : public TransportFixture {
   std::vector<std::unique_ptr<ShmTransport>> made_;
 };
 
-// As a transport whose worker 1 has been rejected by worker 0.
+// Acts like a transport whose worker 1 has been rejected by worker 0.
 class Rejected final : public ForwardingTransport {
  public:
   explicit Rejected(Transport& below) noexcept : ForwardingTransport(below) {}

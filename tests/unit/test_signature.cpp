@@ -47,7 +47,8 @@ Signature has_left(dist_status returned) {
   return signature;
 }
 
-// Of a whole that is cut into rows of tiles; `secret`: what of it is not described.
+// The signature of a tensor that is divided into rows of tiles. `secret` changes the digest but is not
+// described.
 Signature on_tiles(Collective collective, int64_t rows, uint64_t secret) {
   Signature signature;
   signature.collective = collective;
@@ -60,7 +61,7 @@ Signature on_tiles(Collective collective, int64_t rows, uint64_t secret) {
   return signature;
 }
 
-// NULL members have not arrived; failures are of those that left.
+// A NULL member has not arrived. `failures` belong to members that have left.
 struct Case {
   std::vector<const Signature*> members;
   std::vector<const ErrorRecord*> failures;
@@ -200,7 +201,7 @@ void when_it_can_be_decided(void**) {
   const Signature b = barrier();
   const Signature left = has_left(DIST_OK);
   assert_false(Case({&a, &b, nullptr}).decidable());
-  assert_true(Case({&a, &b}).decidable());                   // all have come
+  assert_true(Case({&a, &b}).decidable());                   // all have arrived
   assert_true(Case({&a, &a, &b, nullptr, &a}).decidable());  // more than half agree
   assert_false(Case({&a, &a, &b, nullptr}).decidable());     // half is not more than half
   assert_true(Case({&a, nullptr, nullptr, &left}).decidable());
@@ -218,7 +219,7 @@ void a_deadline_names_who_is_missing(void**) {
   has(error.message, "replicas 0, 2: all_reduce");
   assert_string_equal(error.received, "did not arrive");
 
-  Case nobody({&a, &a});  // they came at the last moment
+  Case nobody({&a, &a});  // all members arrived at the last moment
   nobody.trouble = Trouble::kDeadline;
   assert_int_equal(number(nobody.diagnosis().culprit.replica), -1);
 }
@@ -250,7 +251,7 @@ void cancelling_blames_nobody(void**) {
   assert_int_equal(nothing.diagnosis().code, DIST_CANCELLED);
 }
 
-// What users see of the most common mistakes, in full.
+// The complete messages for the most common mistakes.
 void messages_say_what_failed_and_what_to_do(void**) {
   const Signature a = all_reduce(3, "grads");
   const Signature longer = all_reduce(4, "grads");
@@ -295,7 +296,7 @@ void messages_say_what_failed_and_what_to_do(void**) {
       "SUM f32[3] (tag \"grads\")");
 }
 
-// Of 200 replicas that alternate, the names do not push the reason out of the message.
+// If 200 replicas alternate, their names must not displace the reason.
 void many_names_leave_room_for_the_reason(void**) {
   const Signature a = all_reduce(3, nullptr);
   const Signature b = all_reduce(4, nullptr);
@@ -308,7 +309,7 @@ void many_names_leave_room_for_the_reason(void**) {
       "and shape.");
 }
 
-// The lines of 60 members fill the message, but stand after what is known about the missing one.
+// The lines of 60 members fill the message, but come after what is known about the missing one.
 void many_members_leave_room_for_the_state(void**) {
   std::vector<Signature> signatures;
   for (int64_t i = 0; i < 60; ++i) signatures.push_back(all_reduce(i, "a tag that is not short"));
@@ -326,7 +327,7 @@ void many_members_leave_room_for_the_state(void**) {
   assert_true(std::strlen(error.message) > sizeof error.message - 5);
 }
 
-// No text ends inside a character, whatever its length.
+// Texts of any length are cut between characters.
 void long_texts_are_cut_between_characters(void**) {
   const auto whole = [](const char* text, std::size_t size) {
     const std::size_t length = std::strlen(text);
@@ -369,10 +370,10 @@ void signatures_tell_fields_apart(void**) {
   assert_int_not_equal(plain.digest, all_reduce(3, "b").digest);
   assert_int_not_equal(plain.digest, all_reduce(3, nullptr).digest);
   assert_int_not_equal(plain.digest, barrier().digest);
-  // However its function ended, a member that left agrees with others that did.
+  // All members that have left agree, regardless of how their functions ended.
   assert_int_equal(has_left(DIST_OK).digest, has_left(DIST_NOT_FOUND).digest);
 
-  // An address tells functions of one process apart; processes compare all but that.
+  // Within a process, functions are distinguished by their addresses. Processes compare everything else.
   Signature here = all_reduce(3, "a");
   Signature there = here;
   here.digest = there.digest = 7;

@@ -32,14 +32,14 @@ CpuFeatures everything() {
   return cpu;
 }
 
-// Of each feature that is missing, the best target that is left.
+// Each row has a feature and the lowest target that needs it.
 void a_target_needs_all_of_its_features(void**) {
   const int64_t all = simd_targets(everything());
   assert_true((all & HWY_AVX3_DL) != 0 && (all & HWY_AVX3) != 0 && (all & HWY_AVX2) != 0);
   struct Missing {
     uint32_t CpuFeatures::*word;
     int bit;
-    int64_t lost;  // the least target that is not there without it
+    int64_t lost;  // the lowest target that is unavailable without it
   };
   static constexpr Missing kMissing[] = {
       {&CpuFeatures::leaf1_ecx, 0, HWY_SSSE3},    {&CpuFeatures::leaf1_ecx, 9, HWY_SSSE3},
@@ -59,7 +59,7 @@ void a_target_needs_all_of_its_features(void**) {
   for (const Missing& each : kMissing) {
     CpuFeatures cpu = everything();
     cpu.*each.word &= ~(uint32_t{1} << each.bit);
-    // A better target has a lower bit: all up to the lost one are gone, and those behind it stay.
+    // Better targets have lower bits. The lost target and all better ones are unavailable; the others remain.
     const int64_t gone = each.lost | (each.lost - 1);
     assert_int_equal(simd_targets(cpu), all & ~gone);
   }
@@ -68,13 +68,13 @@ void a_target_needs_all_of_its_features(void**) {
 void registers_that_the_system_does_not_save_are_not_used(void**) {
   CpuFeatures cpu = everything();
   const int64_t all = simd_targets(cpu);
-  cpu.xcr0 = 0x07;  // no state of AVX-512
+  cpu.xcr0 = 0x07;  // the system does not save AVX-512 registers
   assert_int_equal(simd_targets(cpu) & (HWY_AVX3_DL | HWY_AVX3 | HWY_AVX2), HWY_AVX2);
   for (const uint64_t saved : {0x03, 0x05, 0x00}) {
     cpu.xcr0 = saved;
     assert_int_equal(simd_targets(cpu), all & ~(HWY_AVX2 | (HWY_AVX2 - 1)));
   }
-  cpu.xcr0 = 0x67;  // AVX-512's, but for one part
+  cpu.xcr0 = 0x67;  // it saves them incompletely
   assert_int_equal(simd_targets(cpu) & (HWY_AVX3_DL | HWY_AVX3 | HWY_AVX2), HWY_AVX2);
   assert_int_equal(simd_targets(CpuFeatures()) & (HWY_SSSE3 | HWY_SSE4 | HWY_AVX2 | HWY_AVX3), 0);
 }

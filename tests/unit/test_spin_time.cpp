@@ -31,7 +31,7 @@ struct SlowSync {
   static int64_t& yields_from_ns() noexcept { return from_ns; }
 };
 
-// Waits once, in vain, and returns how often it has yielded.
+// Waits once without success, and returns the number of yields.
 int yields_of_a_wait(bool oversubscribed = false, int64_t spin_ns = 60'000) {
   SlowSync::yields = 0;
   const WaitPolicy policy{.oversubscribed = oversubscribed, .spin_ns = spin_ns};
@@ -44,7 +44,7 @@ void a_loop_yields_in_each_turn(void**) {
   assert_int_equal(yields_of_a_wait(), 30);
 }
 
-// 128 members that share a CPU each have a turn before a yield returns.
+// If 128 members share a CPU, each of them has a turn before a yield returns.
 void many_members_may_need_longer_than_a_long_yield(void**) {
   SlowSync::from_ns = 0;
   SlowSync::yield_ns = 1'500'000;
@@ -57,7 +57,7 @@ void after_a_long_yield_waits_do_not_yield_for_a_while(void**) {
   SlowSync::yield_ns = 4'000'000;
   assert_int_equal(yields_of_a_wait(), 1);
   const int64_t long_one = SlowSync::now;
-  // Where the awaited thread needs this CPU, the loop ends at once.
+  // If the awaited thread needs this CPU, the loop ends at once.
   assert_int_equal(yields_of_a_wait(true), 0);
   assert_true(SlowSync::now - long_one < 10'000);
   int waits = 0;

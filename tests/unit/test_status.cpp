@@ -54,7 +54,7 @@ void a_format_gives_the_parts(void**) {
   assert_parts({"", "", "", "dist_y() opens it. Then call it."});
 }
 
-// Words of the arguments divide nothing.
+// Punctuation in arguments does not divide the message.
 void arguments_have_no_parts(void**) {
   (void)invalid_argument("%s", "`root` is 1, but must be 2. Do it.");
   assert_parts({"", "", "", ""});
@@ -77,7 +77,7 @@ void a_quoted_message_keeps_its_marks(void**) {
                       "dist_run()\x0F");
 }
 
-// A part is cut as the message is, between characters and without a crash.
+// Parts are cut like the message, between characters and without a crash.
 void long_texts_are_cut(void**) {
   for (std::size_t length = 0; length < 2000; length += 7) {
     const std::string text(length, 'x');

@@ -35,7 +35,8 @@ void any_bytes_become_a_line(void**) {
       {"\xF4\x90\x80\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},  // too large
       {"\xF0\x9F\x98", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},                  // cut
       {"a\nb\tc\r\x1b[31m\x7f", "a\\nb\\tc\\x0d\\x1b[31m\\x7f"},
-      {"\xC2\x85\xC2\xA0", "\\x85\xC2\xA0"},  // of C1; no control character
+      {"\xC2\x85\xC2\xA0", "\\x85\xC2\xA0"},  // the first is a C1 control character, the second is not a
+                                              // control character
   };
   for (const auto& each : cases) {
     char out[64];
@@ -47,7 +48,7 @@ void any_bytes_become_a_line(void**) {
   copy_shown(kept, "a\nb\tc\r", Keep::kBreaks);
   assert_string_equal(kept, "a\nb\tc\\x0d");
   char small[6];
-  copy_shown(small, "abc\xE2\x82\xAC");  // no half of a character, nor of an escape
+  copy_shown(small, "abc\xE2\x82\xAC");  // neither characters nor escapes are cut
   assert_string_equal(small, "abc");
   copy_shown(small, "abc\x1b");
   assert_string_equal(small, "abc");

@@ -64,7 +64,7 @@ void cpus_are_ordered_by_place(void**) {
 
 void what_is_not_allowed_leaves_no_hole(void**) {
   CountingMemory memory;
-  // Of a large machine: the second thread of core 9, and both of core 30, on package 3.
+  // Three CPUs of a large machine: the second thread of core 9, and both threads of core 30, on package 3.
   const auto topology = topology_of(memory, {{19, 3, 7, 9, 1}, {60, 3, 7, 30, 60}, {61, 3, 7, 30, 61}});
   expect(copy(topology->mesh().shape()), {1, 1, 2, 2});
   assert_int_equal(topology->missing().size(), 1);
@@ -145,7 +145,8 @@ Status make_all(Memory& memory) {
   DIST_TRY(Topology::create(memory, mesh, coordinates.data(), 2, 8, &topology));
   DIST_TRY(Topology::create(memory, mesh, topology->device_coordinates().data(), 2, 8, &again));
   if (again->explain().empty()) return invalid_argument("no words");
-  DIST_TRY(Topology::create(memory, mesh, coordinates.data(), 1, 8, &topology));  // half of it missing
+  DIST_TRY(Topology::create(memory, mesh, coordinates.data(), 1, 8, &topology));  // half of the coordinates
+                                                                                  // are missing
   const Numbers block = {2, 1, 1, 2};
   for (const auto& on : {topology, again}) {
     for (const dist_device_order order : {DIST_DEVICE_ORDER_AUTO, DIST_DEVICE_ORDER_MESH}) {

@@ -33,7 +33,7 @@ namespace {
 
 constexpr auto kEvents = static_cast<uint32_t>(Recorder::kDefaultEvents);
 
-// An arrival all of whose fields follow from the round's number.
+// An arrival whose fields all follow from the number of its round.
 Arrival arrival_of(uint32_t round, int members, const char* tag) {
   return {DIST_COLLECTIVE_ALL_REDUCE,
           DIST_REDUCE_SUM,
@@ -55,13 +55,13 @@ void take_part(Recorder& recorder, uint32_t round, int members, const char* tag,
   recorder.close(status);
 }
 
-// Until the clock has moved on, so that what comes next is later in nanoseconds too.
+// Waits until the clock advances, so that the next time is later in nanoseconds.
 void let_time_pass() {
   const int64_t start = steady_now_ns();
   while (steady_now_ns() < start + 1000) spin_pause();
 }
 
-// Every time has a bucket whose times are at most a quarter apart.
+// Every time has a bucket, whose bounds differ by at most a quarter.
 void histogram_has_all_times(void**) {
   Histogram histogram;
   uint64_t sum = 0;
@@ -125,7 +125,7 @@ void ring_keeps_the_latest(void**) {
   for (const uint32_t length : {1u, 2u, 64u, kEvents, 8 * kEvents}) keeps_the_latest(length);
   CountingMemory memory;
   assert_int_equal(FlightRecorder(*memory, ReplicaCount(1)).length(), kEvents);
-  // Of several workers what this one does outside of its replicas is a ring, too.
+  // With several workers, the actions of this one outside its replicas have a ring too.
   FlightRecorder flight(*memory, ReplicaCount(1), {0, 2}, 64);
   for (uint32_t i = 0; i < 100; ++i) take_part(*flight.outside(), i, 1, "");
   assert_int_equal(flight.bytes(), 2 * (sizeof(Recorder) + 64 * sizeof(Recorder::Slot)));
@@ -142,7 +142,7 @@ int count_of(const std::string& text, const char* words) {
   return count;
 }
 
-// What reading a full ring of that length takes, in bytes of memory; all of its rounds are there.
+// Returns the bytes that reading a full ring of this length allocates. All rounds must be present.
 std::size_t read_full_ring(uint32_t length) {
   CountingMemory memory;
   FlightRecorder flight(*memory, ReplicaCount(2), {}, static_cast<int32_t>(length));
@@ -212,7 +212,7 @@ void what_has_begun_is_seen(void**) {
     assert_false(snapshot.rounds()[0].complete());
     assert_int_equal(stragglers(snapshot, *memory).size(), 0);
   }
-  // The thread ends inside: the collective ends with the run.
+  // The run ends inside the collective, which ends with it.
   flight[LocalReplica{0}].end_run(DIST_ABORTED);
   const Snapshot snapshot(flight, *memory);
   assert_int_equal(snapshot.events().size(), 2);
@@ -240,7 +240,7 @@ void a_refused_call_meets_nobody(void**) {
   assert_int_equal(flight[LocalReplica{0}].kind(DIST_COLLECTIVE_SCAN).calls.get(), 0);
   assert_int_equal(flight[LocalReplica{0}].errors(DIST_INVALID_ARGUMENT).get(), 1);
   assert_int_equal(flight[LocalReplica{0}].errors(DIST_UNKNOWN).get(),
-                   1);  // a status that has no counter of its own
+                   1);  // a status without a counter of its own
 }
 
 void asynchronous_ones_overlap(void**) {
@@ -251,7 +251,8 @@ void asynchronous_ones_overlap(void**) {
   const uint64_t first = flight[LocalReplica{0}].issue(arrival);
   arrival.round = 2;
   const uint64_t second = flight[LocalReplica{0}].issue(arrival);
-  take_part(flight[LocalReplica{0}], 1, 1, "blocking");  // another series of numbers
+  take_part(flight[LocalReplica{0}], 1, 1, "blocking");  // asynchronous collectives have a separate series of
+                                                         // numbers
   flight[LocalReplica{0}].complete(second, DIST_OK);
   {
     const Snapshot snapshot(flight, *memory);
@@ -262,13 +263,13 @@ void asynchronous_ones_overlap(void**) {
     assert_false(snapshot.events()[2].asynchronous);
   }
   for (uint32_t i = 0; i < kEvents; ++i) take_part(flight[LocalReplica{0}], 10 + i, 1, "");
-  flight[LocalReplica{0}].complete(first, DIST_OK);  // its slot is another's by now
+  flight[LocalReplica{0}].complete(first, DIST_OK);  // its slot has been reused
   const Snapshot snapshot(flight, *memory);
   assert_int_equal(snapshot.events().size(), kEvents);
   for (const Event& event : snapshot.events()) assert_false(event.asynchronous);
 }
 
-// One thread writes, others read: what they get is whole.
+// One thread writes and others read. Readers see only complete events.
 void readers_see_whole_events(void**) {
   CountingMemory memory;
   FlightRecorder flight(*memory, ReplicaCount(1));
@@ -308,7 +309,7 @@ void readers_see_whole_events(void**) {
 void the_last_to_come_is_found(void**) {
   CountingMemory memory;
   FlightRecorder flight(*memory, ReplicaCount(3));
-  // Who comes in which order, and under which tag.
+  // The order of arrival, and the tag.
   const struct {
     int order[3];
     const char* tag;
@@ -327,7 +328,7 @@ void the_last_to_come_is_found(void**) {
     }
     for (int r = 0; r < 3; ++r) flight[LocalReplica{r}].close(round.status);
   }
-  take_part(flight[LocalReplica{0}], 100, 3, "a");  // to which the others have not come
+  take_part(flight[LocalReplica{0}], 100, 3, "a");  // the other members do not arrive
   const Snapshot snapshot(flight, *memory);
   const auto rows = stragglers(snapshot, *memory);
   const struct {
@@ -338,7 +339,7 @@ void the_last_to_come_is_found(void**) {
   } expected[] = {{"a", 2, 3, 2}, {"", 0, 3, 1}, {"", 1, 1, 1}};
   assert_int_equal(rows.size(), 3);
   for (std::size_t i = 0; i < 3; ++i) {
-    // Rows of equal frequency are ordered by time, which this test does not know.
+    // Rows with equal counts are ordered by time, which this test does not know.
     const auto& row = rows[i];
     const auto& want = i == 0 ? expected[0] : number(row.replica) == 0 ? expected[1] : expected[2];
     assert_string_equal(row.tag, number(row.replica) == 1 ? "b" : "a");
@@ -425,7 +426,7 @@ void lack_of_memory_leaves_nothing(void**) {
   }
 }
 
-// Of more than there is room for the latest stay, in their order, and what is written then takes no memory.
+// If there are more spans than room, the latest remain, in order, and writing them allocates nothing.
 void the_latest_spans_stay(void**) {
   CountingMemory memory;
   {

@@ -36,7 +36,7 @@ class InProcess final : public TransportFixture {
 
 using Unsteady = UnsteadyWorkers<InProcess, kSeed>;
 
-// Every other one of twice as many workers, each by a share of its transport, beside one that somebody else has.
+// Every other one of twice as many workers. Each uses one share of its transport, next to another share.
 class Subset final : public TransportFixture {
  public:
   Subset(int num_workers, std::size_t credit) : inner_(2 * num_workers, credit) {
@@ -69,7 +69,7 @@ struct Counter final : TransportListener {
 
 std::byte* bytes_of(uint64_t& value) { return reinterpret_cast<std::byte*>(&value); }
 
-// Whoever listens is told, and nobody else, while shares come and go.
+// A message notifies the shares that listen, and no others, while shares are added and removed.
 void shares_come_and_go(void**) {
   InProcess workers(2, 4096);
   SharedTransport whole(workers.join(0));
@@ -77,7 +77,7 @@ void shares_come_and_go(void**) {
   uint64_t sent = 5;
   uint64_t got = 0;
   int32_t number = 0;
-  // How often each listener is told of one message.
+  // Counts how often each listener is notified of one message.
   const auto arrive = [&](Transport& to) {
     Transfer send;
     Transfer receive;
@@ -111,7 +111,8 @@ void shares_come_and_go(void**) {
   assert_int_equal(counters[2].count, 2);
 }
 
-// What one share has not forgotten is kept; those that never forget keep nothing, and nor do those that are gone.
+// Messages are kept until all shares have forgotten them. Shares that never forget keep nothing, and neither
+// do shares that have ended.
 void shares_forget_together(void**) {
   InProcess workers(2, 4096);
   SharedTransport whole(workers.join(0));
@@ -150,7 +151,7 @@ void workers_join_once(void**) {
   assert_null(transport);
 }
 
-// Without memory nobody runs ahead, and all messages arrive.
+// If memory is exhausted, no message is sent ahead, and all messages arrive.
 void no_memory_holds_no_message_up(void**) {
   InProcess workers(2, 4096);
   Transport& first = workers.join(0);
@@ -169,7 +170,7 @@ void no_memory_holds_no_message_up(void**) {
   }
 }
 
-// A message that nobody asks for ends with the network.
+// A message that is never received is freed with the network.
 void nothing_is_left(void**) {
   InProcess workers(2, 4096);
   const std::size_t before = workers.memory().live();

@@ -43,7 +43,7 @@ struct Complex {
 
 // ---- The equation ----
 
-// T(a, n), where leaf(p) is x[p].
+// T(a, n) of the equation, with leaf(p) for x[p].
 template <class Leaf, class Op>
 auto tree(const Leaf& leaf, const Op& op, std::size_t a, std::size_t n) -> decltype(leaf(a)) {
   if (n == 1) return leaf(a);
@@ -87,7 +87,8 @@ void put(Bytes& out, T value) {
   out.insert(out.end(), from, from + sizeof value);
 }
 
-// Element i: `read` gives a source's element, `Mean` is what a mean is divided in, `write` stores.
+// Computes element i. `read` returns a source's element, a mean is divided in type `Mean`, and `write`
+// stores.
 template <class Mean, class Read, class Write>
 void element(const Sources& sources, dist_reduce_op op, const Read& read, const Write& write) {
   const std::size_t n = sources.src.size();
@@ -160,7 +161,7 @@ Bytes by_equation(const Sources& sources, dist_dtype dtype, dist_reduce_op op) {
   return out;
 }
 
-// T of the products over T of the weights, all in Acc; `lanes` numbers an element.
+// T of the products divided by T of the weights, computed in Acc. An element has `lanes` numbers.
 template <class Acc, class Read, class Write>
 void weighted_numbers(const Sources& sources, std::size_t lanes, const Read& read, const Write& write) {
   const auto plus = [](Acc a, Acc b) { return a + b; };
@@ -212,7 +213,7 @@ dist_dtype dtype_of_result(dist_dtype dtype, dist_reduce_op op) {
   return op == DIST_REDUCE_MEAN ? dtype_of_mean(dtype) : dtype;
 }
 
-// Any numbers of contributions that are worth a look: all that are small, and some around powers of two.
+// Calls check with all small numbers of contributions, and with some around powers of two.
 template <class Check>
 void for_numbers(Check&& check) {
   for (std::size_t num = 1; num <= 70; ++num) check(num, num % 8 == 0 ? std::size_t{291} : std::size_t{21});
@@ -221,7 +222,7 @@ void for_numbers(Check&& check) {
 
 // ---- One pass ----
 
-// In two parts, and into `dsts` destinations, the last of which may lie where the first source is.
+// Folds in two parts, into `dsts` destinations, the last of which may be the first source.
 Bytes in_one_pass(ReduceKernel kernel, const Sources& sources, std::size_t size, std::size_t result_size,
                   std::size_t cut, std::size_t dsts) {
   std::vector<Bytes> outs(dsts, Bytes(sources.count * result_size));
@@ -321,7 +322,8 @@ class Subtotals {
   Subtotals(dist_dtype dtype, dist_reduce_op op, bool weighted, const Sources& sources)
       : dtype_(dtype), op_(op), weighted_(weighted), sources_(sources) {}
 
-  // What a worker with the contributions `first` to `first + n - 1` sends. Returns how many subtotals.
+  // Adds what a worker with the contributions `first` to `first + n - 1` sends. Returns the number of
+  // subtotals.
   std::size_t add(std::size_t first, std::size_t n) {
     std::size_t blocks = 0;
     for (const std::size_t end = first + n; first != end; ++blocks) {
@@ -404,7 +406,7 @@ void subtotals_give_the_bits_of_one_pass(void**) {
           };
           for (std::size_t a = 1; a <= num; a += 1 + a / 100) {
             check(a == num ? std::vector<std::size_t>{num} : std::vector<std::size_t>{a, num});
-            // Each worker has `a`, but for the last.
+            // Each worker has `a` contributions, except the last.
             std::vector<std::size_t> equal;
             for (std::size_t end = a; end < num; end += a) equal.push_back(end);
             equal.push_back(num);
@@ -416,7 +418,8 @@ void subtotals_give_the_bits_of_one_pass(void**) {
   }
 }
 
-// A worker with a power of two sends one subtotal where it begins at a multiple of that.
+// A worker whose number of contributions is a power of two sends one subtotal if it begins at a multiple of
+// it.
 void aligned_ranges_are_one_block(void**) {
   for (std::size_t size = 1; size <= 1024; size *= 2) {
     for (std::size_t first = 0; first < 4096; first += size) {

@@ -79,7 +79,7 @@ void equal_structures_merge_leaf_by_leaf(void**) {
     for (std::size_t r = 0; r < 3; ++r) assert_true(number_of(*leaf.items()[r]) == static_cast<float>(r));
     assert_ptr_equal(pair->items()[1].get(), shared.get());
 
-    // And back: every replica finds what it gave.
+    // After splitting, every replica gets its own value back.
     for (int r = 0; r < 3; ++r) {
       ValueRef mine;
       assert_true(component_of(*memory, merged.get(), LocalReplica{r}, &mine).ok());
@@ -93,7 +93,7 @@ void equal_structures_merge_leaf_by_leaf(void**) {
   assert_int_equal(memory.mistakes(), 0);
 }
 
-// Small elements lie behind their value and large ones apart: neither shows.
+// Small elements are stored in the value and large ones separately, which is not visible from outside.
 void elements_of_any_size_are_aligned_and_whole(void**) {
   CountingMemory memory;
   for (int64_t n = 0; n <= 2200; n += n < 1200 ? 1 : 97) {
@@ -133,15 +133,15 @@ void what_all_have_in_common_stays_itself(void**) {
     Value* const single[] = {one.get()};
     assert_true(merge(*memory, single, "result", &merged).ok());
     assert_ptr_equal(merged.get(), one.get());
-    // Equal numbers are not the same object.
+    // Two equal numbers are different objects.
     const ValueRef other = scalar(*memory, 1);
     Value* const equal[] = {one.get(), other.get()};
     assert_true(merge(*memory, equal, "result", &merged).ok());
     assert_int_equal(merged->kind(), DIST_VALUE_PER_REPLICA);
-    // Unless that is asked for: then leaves always become per-replica.
+    // If requested, leaves always become per-replica.
     assert_true(merge_leaves(*memory, same, "value", &merged).ok());
     assert_int_equal(merged->kind(), DIST_VALUE_PER_REPLICA);
-    // Two handles to one variable are the same.
+    // Two handles of one variable count as the same object.
     Ref<Variable> variable;
     assert_true(Variable::create(
                     *memory, {DIST_STRATEGY_MIRRORED, make_counted<ReplicaNumbers>(*memory, ReplicaCount(2))},
@@ -219,18 +219,18 @@ void leaves_of_any_kind_stand_side_by_side(void**) {
     assert_true(merge(*memory, mixed, "result", &merged).ok());
     assert_int_equal(merged->kind(), DIST_VALUE_PER_REPLICA);
     assert_string_equal(merged->items()[1]->text(), "one");
-    assert_true(merged->items()[2]->is_none());  // no result where others have one
-    // All nothings are one, whoever made them.
+    assert_true(merged->items()[2]->is_none());  // the other replicas have a result here
+    // All None values are equal, whoever made them.
     const ValueRef other = Value::create_none(*memory);
     Value* const nothing[] = {none.get(), other.get(), nullptr};
     assert_true(merge(*memory, nothing, "result", &merged).ok());
     assert_true(merged->is_none());
-    // Two texts of the same letters are two.
+    // Two texts with the same letters are different objects.
     const ValueRef again = Value::create_text(*memory, "one");
     Value* const texts[] = {text.get(), again.get()};
     assert_true(merge(*memory, texts, "result", &merged).ok());
     assert_int_equal(merged->kind(), DIST_VALUE_PER_REPLICA);
-    // Tuples merge as lists do, and stay tuples.
+    // Tuples merge like lists, and stay tuples.
     const ValueRef first = make(*memory, DIST_VALUE_TUPLE, {number, none});
     const ValueRef second = make(*memory, DIST_VALUE_TUPLE, {text, other});
     Value* const tuples[] = {first.get(), second.get()};
@@ -259,7 +259,7 @@ void lists_nest_sixty_four_deep(void**) {
     Value* const item[] = {nest.get()};
     assert_invalid(Value::create(*memory, DIST_VALUE_LIST, item, &deeper),
                    "a list nested 65 deep: lists, tuples and dictionaries may stand in each other 64 deep");
-    // What is as deep as can be can still be one replica's.
+    // A nest of the greatest depth can still be one replica's value.
     const ValueRef spread = make(*memory, DIST_VALUE_PER_REPLICA, {nest, nest});
     assert_int_equal(spread->depth(), kMaxNesting);
     ValueRef merged;
@@ -307,8 +307,8 @@ void components_are_found_and_counted(void**) {
       "a mirrored value has 2 components and none for replica 2: it was created for another strategy");
 }
 
-// Every way to subtract and add agrees with plain arithmetic, on a value with gaps too.
-// A model has thousands of them, so the number of blocks must not depend on the number of copies.
+// The number of memory blocks does not depend on the number of copies, because a model has thousands of
+// variables.
 void a_variable_has_three_blocks_of_memory(void**) {
   CountingMemory memory;
   {
@@ -379,7 +379,7 @@ void assignments_change_one_copy(void**) {
                  "variable \"v\": how is 7; use DIST_ASSIGN, DIST_ASSIGN_ADD or DIST_ASSIGN_SUB");
 }
 
-// Subtraction is made of negation and addition: all floating dtypes, more than one block of it.
+// Subtraction is negation and addition. Tests all floating dtypes, with more than one block.
 template <class Bits>
 void check_subtraction(dist_dtype dtype, Bits one, Bits three, Bits minus_two) {
   CountingMemory memory;
@@ -462,7 +462,7 @@ void dlpack_tensors_come_in_and_go_out(void**) {
     assert_int_equal(from_dlpack(*memory, &managed, &value).code(), DIST_INVALID_ARGUMENT);
     assert_int_equal(deleted, 1);  // a failure leaves the tensor to the caller
 
-    // The last reference to the memory itself may be the exported tensor's.
+    // The exported tensor may hold the last reference to the Memory object.
     assert_true(to_dlpack(*scalar(*memory, 5), &out).ok());
     assert_int_equal(out->dl_tensor.ndim, 0);
     out->deleter(out);

@@ -21,7 +21,8 @@
 namespace dist {
 namespace {
 
-// Adds the bytes of two elements, and then the first one's to all: neither is free of order.
+// Adds the bytes of two elements, and then the first byte to all. The result depends on the order of the
+// operands.
 void mix_bytes(void* acc, const void* in, int64_t count, dist_dtype, void* element_bytes) {
   const std::size_t size = *static_cast<const std::size_t*>(element_bytes);
   auto* a = static_cast<uint8_t*>(acc);
@@ -31,7 +32,7 @@ void mix_bytes(void* acc, const void* in, int64_t count, dist_dtype, void* eleme
   }
 }
 
-// Memory of one tensor, and how it is seen.
+// One tensor's memory and view.
 struct Buffer {
   std::vector<std::byte> bytes;
   std::vector<int64_t> shape;
@@ -54,7 +55,7 @@ class Program {
     describe(signature_, words, sizeof words);
     return words;
   }
-  // What one process writes; the buffers are as before then.
+  // Returns what one process writes. The buffers are restored afterwards.
   std::vector<std::vector<std::byte>> expected() {
     const auto before = buffers();
     std::vector<CallDescriptor> descriptors(sides_.size());
@@ -116,7 +117,7 @@ class Program {
     buffer.shape = shape;
     int64_t step = 1;
     if (gaps) {
-      // Dimensions in another order, with gaps.
+      // Permutes the dimensions and adds gaps.
       std::vector<std::size_t> order(shape.size());
       for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
       std::shuffle(order.begin(), order.end(), random_);
@@ -131,7 +132,7 @@ class Program {
     }
     buffer.bytes.resize(static_cast<std::size_t>(step) * dtype_size(dtype) + 1);
     for (std::size_t i = 0; i < buffer.bytes.size(); ++i) buffer.bytes[i] = static_cast<std::byte>(random_());
-    // No infinities and NaNs, which the order of operands may tell apart.
+    // Avoids infinities and NaNs, whose results can depend on the order of operands.
     const std::size_t size = dtype == DIST_COMPLEX64 ? 4 : dtype_size(dtype);
     if (!dtype_is_floating(dtype)) return;
     for (std::size_t i = size - 1; i < buffer.bytes.size(); i += size) buffer.bytes[i] &= std::byte{0xBF};
@@ -161,7 +162,7 @@ class Program {
     const auto shift = static_cast<int32_t>(below(size));
     const bool broken_ring = one_in(2);
     const dist_dtype only = user ? DIST_U8 : static_cast<dist_dtype>(one_in(2) ? 0 : 1 + below(LAST_DTYPE));
-    // Sizes along the axis: what a member has of each tensor, or gives to each member.
+    // Sizes along the axis: what a member has of each tensor, or sends to each member.
     std::vector<dist_dtype> dtypes;
     std::vector<std::vector<int64_t>> shapes;
     std::vector<std::vector<int64_t>> parts(n);
@@ -196,7 +197,7 @@ class Program {
       side.offsets.resize(size + 1);
       if (uneven) call.splits = side.splits.data();
       if (traits.pairs()) {
-        // A ring by some steps; or one in which nobody gives to member 0.
+        // A ring with a random step, or one in which no member sends to member 0.
         const auto ranks = static_cast<int32_t>(size);
         const auto me = static_cast<int32_t>(p);
         call.destination = (me + shift) % ranks;
@@ -247,7 +248,7 @@ class Program {
   }
 
  public:
-  // One output for the members of each worker, so that those of the others stay as they were.
+  // Gives the members of each worker one shared output. The outputs of the others stay unchanged.
   void share(const std::vector<int>& layout, const std::vector<std::vector<std::byte>>& before,
              std::vector<std::vector<std::byte>>* expected) {
     if (!shares_) return;
@@ -316,7 +317,7 @@ void any_call_any_layout_any_pieces(void**) {
   }
 }
 
-// An all_reduce SUM of lists of tensors with one element each, or of one tensor.
+// An all_reduce SUM of a list of tensors with one element each, or of one tensor.
 Status sum_of(const Member& member, WorkerCommunicator& communicator, std::vector<float>& data,
               std::size_t tensors) {
   const auto length = static_cast<int64_t>(data.size() / tensors);
@@ -350,12 +351,13 @@ void large_calls_keep_to_their_room(void**) {
         right = right && data[r][i] == static_cast<float>(4 * (i % 1000) + 6);
       assert_true(right);
     }
-    // Tables beside it, whose size does not depend on that of tensors.
+    // Beside the staging memory, there are tables whose size does not depend on that of the tensors.
     constexpr std::size_t kTables = std::size_t{1} << 20;
     if (cluster.held() - before > 2 * kMost + kTables)
       std::printf("# %zu bytes are held\n", cluster.held() - before);
     assert_true(cluster.held() - before <= 2 * kMost + kTables);
-    // Pieces are as large as they may be, and not one a tensor: 4 MB of 256 KiB, of which 8 parts are for each unit.
+    // Pieces are as large as allowed, and not one per tensor: 4 MB in pieces of 256 KiB, with 8 parts for
+    // each unit.
     assert_true(cluster.messages() < 800);
   }
 }
@@ -370,7 +372,7 @@ void collectives_are_counted_and_not_their_parts(void**) {
   for (const Outcome& each : outcomes) assert_true(each.status.ok());
 }
 
-// Messages that are under way then do no harm to the next run.
+// Messages that are in transit do not disturb the next run.
 void a_run_that_ends_between_pieces_is_over(void**) {
   for (int turn = 0; turn < 10; ++turn) {
     Cluster cluster({2, 1}, {.unsteady = true, .most_bytes = 1, .seed = kSeed + static_cast<uint64_t>(turn)});

@@ -32,7 +32,8 @@ void algorithms(void**) {
       {{2, 2, true, true, 0, kRoom}, kTogether},
       {{2, 2, true, true, 64, kRoom}, kTogether},
       {{1024, 1024, true, true, 64, kRoom}, kTogether},
-      // Two workers of one member get as much either way; more of them do not.
+      // Between two workers of one member each, both algorithms move the same number of bytes. With more
+      // workers they do not.
       {{2, 2, true, true, 128 * kKi, kRoom}, kTogether},
       {{2, 2, true, true, 128 * kKi + 1, kRoom}, kOwner},
       {{2, 8, true, true, 31 * kKi, kRoom}, kTogether},
@@ -41,12 +42,12 @@ void algorithms(void**) {
       {{16, 16, true, true, 7 * kKi, kRoom}, kOwner},
       {{16, 128, true, true, 512, kRoom}, kTogether},
       {{16, 128, true, true, kKi, kRoom}, kOwner},
-      // What is not folded goes together up to its limit.
+      // Collectives that fold nothing use kTogether up to its limit.
       {{16, 16, true, false, 16 * kKi, kRoom}, kTogether},
       {{16, 16, true, false, 16 * kKi + 1, kRoom}, kOwner},
       {{16, 1, true, false, 256 * kKi, kRoom}, kTogether},
       {{16, 1, true, false, 256 * kKi + 1, kRoom}, kOwner},
-      // Not every worker wants it; little room; numbers beyond all memory.
+      // Results for only some workers; little room; sizes beyond all memory.
       {{2, 2, false, true, 4, kRoom}, kOwner},
       {{2, 2, true, true, 64, 127}, kOwner},
       {{2, 2, true, true, 64, 128}, kTogether},
@@ -79,7 +80,8 @@ void costs(void**) {
   static_assert(worker_algorithm_of({16, 16, true, true, kKi, kRoom}, {.byte_ns = 3.2}) == kOwner);
 }
 
-// A model, not a measurement: what an all_reduce of f32 over many workers of one replica costs a worker.
+// A model, not a measurement: the cost per worker of an f32 all_reduce over many workers with one replica
+// each.
 void model_of_many_workers(void**) {
   constexpr WorkerLinkCosts kLink{.message_ns = 5000};
   std::printf(
@@ -100,7 +102,7 @@ void model_of_many_workers(void**) {
   }
 }
 
-// A call of all members, and its schedule.
+// The calls of all members, and their schedule.
 struct Plan {
   Plan(const Case& the_case, const std::vector<int>& layout, std::size_t n, std::mt19937_64& random)
       : firsts{0} {
@@ -118,7 +120,8 @@ struct Plan {
   std::optional<WorkerSchedule> schedule;
 };
 
-// The flows of a lane: "t0 1>2 src 3+4 dst 5+4", "*" for all members, without offsets for whole tensors.
+// Returns the flows of a lane as text: "t0 1>2 src 3+4 dst 5+4", with "*" for all members, and without
+// offsets if the whole tensor is meant.
 std::string text_of(const WorkerSchedule& schedule, const WorkerSchedule::Lane& lane) {
   std::string text;
   WorkerSchedule::Cursor cursor = schedule.begin(lane);
@@ -134,8 +137,9 @@ std::string text_of(const WorkerSchedule& schedule, const WorkerSchedule::Lane& 
   return text;
 }
 
-// Two workers of two members and one; the root is member 1. Tensors are f32[7, along, 3], and members' parts along the
-// axis are 1, 2, 3; without parts 5 (105 elements, 7 units of 16); in an all_to_all member p gives p + r + 1 to r.
+// Two workers, one with two members and one with one; the root is member 1. Tensors are f32[7, along, 3]. The
+// members' parts along the axis are 1, 2 and 3. Collectives without parts have 5 (105 elements, 7 units of
+// 16). In an all_to_all, member p sends p + r + 1 to r.
 void lanes(void**) {
   struct Row {
     Collective collective;
@@ -167,7 +171,7 @@ void lanes(void**) {
     const Case the_case{row.collective, reduces ? DIST_REDUCE_SUM : dist_reduce_op{},
                         row.collective == Collective::kScan ? DIST_SCAN_INCLUSIVE : 0, false,
                         row.collective == Collective::kAllToAll};
-    // Parts are drawn: those of three members are 1, 2, 3 with this one.
+    // Searches for a seed with which the random parts of the three members are 1, 2 and 3.
     std::mt19937_64 random;
     for (uint64_t seed = 0;; ++seed) {
       random.seed(seed);
@@ -195,7 +199,7 @@ void lanes(void**) {
   }
 }
 
-// Whatever the size of pieces: they are the same elements in the same order, and no piece is larger than it may be.
+// Pieces of any size have the same elements in the same order, and no piece exceeds the limit.
 void pieces_are_the_whole(void**) {
   std::mt19937_64 random(kSeed);
   const std::vector<std::vector<int>> layouts = {{1, 1}, {2, 1}, {3, 1, 2}, {1, 1, 1, 1}};
@@ -243,8 +247,8 @@ void staging_is_shared_out(void**) {
   std::mt19937_64 random(kSeed);
   const Case all_reduce{Collective::kAllReduce, DIST_REDUCE_SUM, 0, false, false};
   const Plan plan(all_reduce, {1, 1, 1, 1}, 2, random);
-  // Of an all_reduce a worker of one member keeps 4 lists and a result of its own lane, and of each of three others
-  // a list and a result: 11 units for each of every lane.
+  // In an all_reduce, a worker of one member keeps 4 lists and a result of its own lane, and a list and a
+  // result of each of the three others: 11 units for each unit of every lane.
   assert_int_equal(plan.schedule->slice(11 * 64), 1);
   assert_int_equal(plan.schedule->slice(22 * 64 - 1), 1);
   assert_int_equal(plan.schedule->slice(22 * 64), 2);

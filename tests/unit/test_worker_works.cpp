@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous and planned collectives between workers whose messages arrive late and in a different order,
-// and one of which is lost at an arbitrary message.
+// Asynchronous and planned collectives between workers. Messages arrive late and in a different order, and
+// one worker is lost at an arbitrary message.
 #include <cinttypes>
 #include <cstring>
 #include <thread>
@@ -21,7 +21,7 @@ float element(int rank, int k, std::size_t i) noexcept {
 }
 std::size_t elements(int k) noexcept { return k % 3 == 0 ? 1 : k % 3 == 1 ? 100 : kMost; }
 
-// One member's calls, all on one number of elements each.
+// One member's calls. All its tensors have the same number of elements.
 struct Calls {
   std::vector<float> data[kWorks];
   int64_t shape[kWorks];
@@ -40,7 +40,7 @@ struct Calls {
       for (std::size_t i = 0; i < elements(k); ++i) data[k][i] = element(rank, k, i);
     }
   }
-  // Of n tensors from the k-th on.
+  // Returns the call with n tensors, from the k-th on.
   Call call(int k, int n) const noexcept {
     Call call;
     call.collective = Collective::kAllReduce;
@@ -61,7 +61,7 @@ struct Calls {
 
 Status wrong() noexcept { return dist::fail(DIST_DATA_LOSS, "another sum"); }
 
-// All of them under way at once, and then waited for from the last on.
+// Starts all of them, and then waits for them in reverse order.
 Status asynchronous(Cluster& cluster, const Member& member, WorkerCommunicator& communicator, int rank,
                     WorkList& works) {
   Calls calls(rank);
@@ -75,13 +75,13 @@ Status asynchronous(Cluster& cluster, const Member& member, WorkerCommunicator& 
     status = out[k]->wait(-1);
     if (status.ok() && !calls.right(k, communicator.num_members())) status = wrong();
   }
-  // Before the tensors go.
+  // Ends the works before their tensors are destroyed.
   const ErrorRecord why = status.ok() ? ErrorRecord{} : last_error();
   (void)works.drain(status, why);
   return status.ok() ? status : dist::fail(why);
 }
 
-// Packs become ready in an order of each member's own.
+// Each member makes the packs ready in a different order.
 Status planned(Cluster& cluster, const Member& member, WorkerCommunicator& communicator, int rank,
                WorkList& works) {
   Calls calls(rank);
@@ -142,7 +142,7 @@ void a_worker_may_be_lost_at_any_message(void**) {
   Arena arena(*memory, 2);
   int failed_runs = 0;
   int64_t lose_at = 0;
-  // Every third of the later ones.
+  // Of the later messages, only every third is tried.
   for (bool lost = true; lost; lose_at += lose_at < 60 ? 1 : 3) {
     for (const int victim : {0, 1}) {
       Cluster cluster({2, 1, 1}, {.unsteady = true,
@@ -167,7 +167,7 @@ void a_worker_may_be_lost_at_any_message(void**) {
   assert_true(failed_runs > 100);
 }
 
-// A message comes just when its item has looked, and nobody calls the library afterwards.
+// A message arrives just after its item has looked, and no thread calls the library afterwards.
 class JustMissed final : public Crossings::Item {
  public:
   JustMissed(Group& group, Crossings& home) : Item(group), home_(home) {}
@@ -196,7 +196,7 @@ void what_comes_beside_the_first_look_is_seen(void**) {
     assert_true(steady_now_ns() - begin < kGuardNs);
 }
 
-// The messages of rounds of plans, moved step by step.
+// A round of a plan, whose messages the test moves step by step.
 class SteppedRound {
  public:
   SteppedRound(Cluster& cluster, int worker, uint32_t stream)
@@ -210,7 +210,7 @@ class SteppedRound {
     communicator_.begin(round_, stream_, number, signature, 1 << 20);
   }
   bool goes_on() { return communicator_.goes_on(round_); }
-  // As far as it goes now; true: to its end.
+  // Advances as far as possible now, and returns true if the round has ended.
   bool advance() {
     while (goes_on() && round_.settled() && !round_.here())
       assert_true(round_.proceed().fault == WorkerRound::Fault::kNone);
@@ -223,7 +223,8 @@ class SteppedRound {
   WorkerRound round_;
 };
 
-// A worker that has left well has said how many rounds it began. Which of them it is not in is known without a wait.
+// A worker that leaves properly announces how many rounds it began, so the rounds without it are known at
+// once.
 void who_has_left_well_is_missed_at_once(void**) {
   constexpr uint32_t kFirst = WorkerCommunicator::kFirstPlanned;
   Cluster cluster({1, 1}, {});
@@ -235,7 +236,8 @@ void who_has_left_well_is_missed_at_once(void**) {
     ours[0].begin(1), ours[2].begin(1);
     assert_true(ours[0].advance() && theirs[0].advance());
     cluster.communicator(0).leave(kOk, {});
-    // It was in another one, that this worker has yet to come to: that might be the third.
+    // The leaving worker took part in one other round, which this worker has not begun yet. It might be the
+    // third one.
     assert_true(ours[2].goes_on() && !ours[2].advance());
     ours[1].begin(1);
     assert_true(ours[1].advance());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/comm/worker_communicator.hpp and core/collective/worker_collective.hpp: workers in one process, each with a group
-// and one thread per member. Their outputs equal those of a single group with all members. Whatever happens
-// to one of them, all of them return.
+// core/comm/worker_communicator.hpp and core/collective/worker_collective.hpp: workers in one process, each
+// with a group and one thread per member. Their outputs equal those of a single group with all members.
+// Whatever happens to one member, all of them return.
 #include <array>
 #include <atomic>
 #include <cinttypes>
@@ -35,7 +35,7 @@ void all_layouts_write_the_same(void** state) {
   const std::vector<std::vector<int>> layouts = {{4}, {2, 2}, {1, 1, 1, 1}, {3, 1}, {1, 2, 1}};
   for (std::size_t i = 0; i < 3 * layouts.size(); ++i) {
     const std::vector<int>& layout = layouts[i / 3];
-    // With what is said of them, in pieces, and a unit at a time.
+    // In whole, in pieces, and one unit at a time.
     const std::size_t most_bytes = std::array<std::size_t, 3>{1 << 20, 2000, 1}[i % 3];
     std::mt19937_64 random(kSeed);
     Cluster cluster(layout, {.unsteady = unsteady, .most_bytes = most_bytes});
@@ -79,7 +79,7 @@ void sixteen_workers_meet_often(void**) {
   }
 }
 
-// All failed outcomes have one text, which has these words.
+// Asserts that all failed outcomes have the same text, and that it contains these words.
 void assert_all_say(const std::vector<Outcome>& outcomes, dist_status code, int worker,
                     std::initializer_list<const char*> words) {
   for (const Outcome& each : outcomes) {
@@ -138,7 +138,7 @@ void other_members_than_expected_are_told_so(void**) {
   }
 }
 
-// A worker beside a peer that the test plays: what it says to `header`.
+// Runs a worker whose peer is played by the test, and answers it with `header`.
 Outcome answer_to(const std::byte* header) {
   CountingMemory memory;
   const auto network = make_counted<InProcessNetwork>(*memory, 2, std::size_t{1} << 16);
@@ -172,7 +172,7 @@ void who_cannot_be_understood_is_named(void**) {
       std::strstr(outcome.error.message, "worker 1 uses version 9 of the protocol between workers"));
   assert_string_equal(outcome.error.received, "version 9");
   assert_true(outcome.error.hint[0] != '\0');
-  // Another magic number; a collective that there is not.
+  // A collective that does not exist; then also another magic number.
   header.version = kWorkerVersion;
   header.signature.collective = collective_at(index_of(kLastCollective) + 1);
   header.write(bytes);
@@ -182,7 +182,7 @@ void who_cannot_be_understood_is_named(void**) {
     assert_non_null(std::strstr(outcome.error.message, "worker 1 sent a header that cannot be read"));
     bytes[0] ^= std::byte{1};
   }
-  // A member that no worker can have, and less than no time.
+  // A member that no worker can have, and a negative time.
   header.signature.collective = Collective::kBarrier;
   header.last = -2;
   header.write(bytes);
@@ -197,7 +197,7 @@ void who_cannot_be_understood_is_named(void**) {
   assert_true(again.read(bytes) == Reading::kGood);
   assert_int_equal(again.last, INT32_MAX);
   assert_int_equal(again.last_alone_ns, 77);
-  // Beside a similar header, only these two fields are read.
+  // If the header equals this worker's own in all other fields, only these two are read.
   const WorkerHeader own = again;
   std::byte own_bytes[WorkerHeader::kBytes];
   own.write(own_bytes);
@@ -210,8 +210,8 @@ void who_cannot_be_understood_is_named(void**) {
   assert_true(again.read(bytes, own, own_bytes) == Reading::kBad);
 }
 
-// The transport of a worker that stood still: once worker 2 is lost, it takes some time until it knows that it has been
-// given up.
+// The transport of a worker that was stopped: after worker 2 is lost, this worker takes some time to learn
+// that the others have given it up.
 class LateTransport final : public ForwardingTransport {
  public:
   explicit LateTransport(Transport& below) noexcept : ForwardingTransport(below) {}
@@ -267,7 +267,7 @@ void who_fails_is_named_with_its_replica(void**) {
       if (number(each.error.culprit.replica) != who)
         std::printf("# %d of %d: %s\n", r, who, each.error.message);
       assert_int_equal(number(each.error.culprit.replica), who);
-      // Those of its own worker have its group's report.
+      // The members of the failed member's worker have the report of their own group.
       if (r / 2 != who / 2) assert_int_equal(each.error.culprit.worker, who / 2);
     }
     works_again(cluster);
@@ -275,7 +275,7 @@ void who_fails_is_named_with_its_replica(void**) {
 }
 
 void who_returns_early_is_named(void**) {
-  // Again and again, since who hears of what first is a matter of chance.
+  // Repeated, because the order in which workers learn of events is random.
   for (int turn = 0; turn < 20; ++turn) {
     const int early = turn % 2;
     Cluster cluster({1, 1, 1}, {});
@@ -289,7 +289,7 @@ void who_returns_early_is_named(void**) {
       assert_int_equal(each.status.code(), DIST_ABORTED);
       assert_int_equal(each.error.culprit.worker, early);
       assert_non_null(std::strstr(each.error.message, "returned early"));
-      // Without the reporter everybody speaks for itself, and says so.
+      // If worker 0, which reports, has left, every worker makes its own report, and states that.
       if ((std::strstr(each.error.message, "which reports for all workers") != nullptr) != (early == 0))
         std::printf("# %s\n", each.error.message);
       assert_int_equal(
@@ -300,7 +300,7 @@ void who_returns_early_is_named(void**) {
   }
 }
 
-// Time for all workers, which passes as the test says, and who has looked at it how often.
+// The time of all workers, which the test advances, and how often each worker has read it.
 struct Clock {
   static inline thread_local int reader = 0;
   std::atomic<int64_t> now{1};
@@ -319,7 +319,7 @@ struct Clock {
 };
 
 void who_does_not_come_is_named_after_the_deadline(void**) {
-  // Of one member each, so that nobody waits within a worker.
+  // One member per worker, so that no member waits within its worker.
   for (const int late : {0, 2}) {
     Clock clock;
     Cluster cluster({1, 1, 1}, {.host = clock.host()});
@@ -331,7 +331,8 @@ void who_does_not_come_is_named_after_the_deadline(void**) {
           double got = 0;
           DIST_TRY(sum(member, communicator, rank, 1, &got));
           if (communicator.me() == late) {
-            // Time passes once both others wait: they look at it when they begin, and again when their headers are out.
+            // Advances the time when both others wait. They read it when they begin, and again when they have
+            // sent their headers.
             while (waiting.load() != 2) std::this_thread::yield();
             for (int other = 0; other < 3; ++other) {
               while (other != late && clock.looks[other].load() < 2) std::this_thread::yield();
@@ -364,7 +365,7 @@ void who_does_not_come_is_named_after_the_deadline(void**) {
   }
 }
 
-// A member that comes late to its own worker leaves the other workers less time.
+// If a member is late within its worker, less time remains for the other workers.
 void a_collective_has_one_deadline(void**) {
   constexpr int64_t kMs = 1'000'000;
   Clock clock;
@@ -405,7 +406,7 @@ void a_cancelled_worker_ends_all(void**) {
         double got = 0;
         DIST_TRY(sum(member, communicator, rank, 1, &got));
         if (communicator.me() == 1) {
-          // The members of worker 0 wait for it: theirs is a collective that this worker never comes to.
+          // The members of worker 0 wait for this worker, which never makes that call.
           while (waiting.load() != 2) std::this_thread::yield();
           if (member.me == 0) cluster.group(0).cancel("enough");
           return kOk;
@@ -414,7 +415,7 @@ void a_cancelled_worker_ends_all(void**) {
         return sum(member, communicator, rank, 1, &got);
       });
   for (int r = 0; r < 2; ++r) {
-    // The others' leaving may be seen first.
+    // A member may learn first that the others have left.
     const Outcome& each = outcomes[static_cast<std::size_t>(r)];
     assert_true(each.status.code() == DIST_CANCELLED || each.status.code() == DIST_ABORTED);
     assert_string_equal(each.error.message, outcomes[0].error.message);
@@ -422,7 +423,7 @@ void a_cancelled_worker_ends_all(void**) {
   works_again(cluster);
 }
 
-// One worker is lost at each message that there is: all members come back, and what went well is right.
+// Loses one worker at every possible message. All members return, and results without an error are correct.
 void a_worker_may_be_lost_at_any_message(void** state) {
   const std::size_t most_bytes = *state != nullptr ? 1 : std::size_t{1} << 20;
   constexpr int kTimes = 3;
@@ -452,7 +453,7 @@ void a_worker_may_be_lost_at_any_message(void** state) {
       }
     }
   }
-  // At least the messages of all collectives were tried.
+  // The loop must have covered the messages of all collectives.
   assert_true(lose_at > kTimes * 6);
   assert_true(failed_runs > kTimes * 6);
 }

@@ -31,7 +31,7 @@ void who_is_lost_ends_what_waits_for_it(void** state) {
   assert_false(workers[0].lost(2) || workers[0].lost(0));
   assert_end(workers.wait(own), kCancelled);
   assert_end(workers.wait(waiting), kLost);
-  // One of them was within the credit.
+  // One of the messages was within the credit.
   const bool first = workers.wait(sends[0]) == End::kDone;
   assert_end(workers.wait(sends[first ? 0 : 1]), kDone);
   assert_end(workers.wait(sends[first ? 1 : 0]), kLost);
@@ -42,7 +42,7 @@ void who_is_lost_ends_what_waits_for_it(void** state) {
   assert_end(workers.wait(again), kLost);
   workers[1].send(0, {.number = 6}, sent.data(), sent.size(), again);
   assert_end(workers.wait(again), kCancelled);
-  // What it had sent before is there, and the others go on.
+  // A message sent before the loss is received, and the other workers continue.
   Transfer late;
   workers[0].receive(1, {.number = 1}, got.data(), got.size(), late);
   assert_end(workers.wait(late), kDone);
@@ -56,7 +56,7 @@ void who_is_lost_ends_what_waits_for_it(void** state) {
 
 namespace {
 
-// One message between two workers, whose halves have the same number.
+// One message between two workers. Its send and its receive have the same number.
 struct Passing {
   int from;
   int to;
@@ -66,7 +66,7 @@ struct Passing {
   Transfer receive;
 };
 
-// Small ones, which run ahead, and large ones, which wait; each worker sends them to each other one.
+// Small messages, which are sent ahead, and large ones, which wait. Each worker sends some to every other.
 void make_passings(std::deque<Passing>& made) {
   for (const std::size_t bytes : {std::size_t{200}, std::size_t{5000}, std::size_t{300}}) {
     for (int from = 0; from < 3; ++from) {
@@ -81,8 +81,8 @@ void make_passings(std::deque<Passing>& made) {
   }
 }
 
-// Worker 1 leaves before the k-th of them is sent: all that is under way is over soon, what arrives is whole, and the other
-// two go on.
+// Worker 1 leaves before message k is sent. Its transfers end soon, messages that arrive are complete, and
+// the other two workers continue.
 void leave_before(void** state, std::size_t k) {
   Workers workers(state, 3, 1024);
   std::deque<Passing> passings;
@@ -91,7 +91,7 @@ void leave_before(void** state, std::size_t k) {
     Passing& p = passings[i];
     workers[p.to].receive(p.from, {.number = i}, p.got.data(), p.got.size(), p.receive);
   };
-  // Every other one is asked for before it is sent.
+  // Every other receive is posted before its message is sent.
   for (std::size_t i = 0; i < passings.size(); i += 2) receive(i);
   for (std::size_t i = 0; i < passings.size(); ++i) {
     if (i == k) workers[1].close();
@@ -109,7 +109,7 @@ void leave_before(void** state, std::size_t k) {
     if (k == passings.size() || (p.from != 1 && p.to != 1)) {
       assert_true(well);
     } else if (p.from == 1) {
-      // What it was told has gone is there.
+      // A message whose send is reported as done has arrived.
       assert_true(well || (sent == End::kCancelled && got == End::kLost));
       if (i >= k) assert_false(well);
     } else {
@@ -128,7 +128,7 @@ void one_leaves_before_any_message(void** state) {
   for (std::size_t k = 0; k <= passings.size(); ++k) leave_before(state, k);
 }
 
-// While worker 1 receives large messages, it sends small ones ahead and leaves. Those arrive.
+// While worker 1 receives large messages, it sends small ones ahead and leaves. The small ones arrive.
 void one_leaves_while_much_comes_to_it(void** state) {
   constexpr std::size_t kMessages = 16;
   const auto large = pattern(100'000, 1);

@@ -20,7 +20,7 @@ void messages_arrive_whole(void** state) {
     for (const bool send_first : {true, false}) {
       const MessageKey key{.number = ++number};
       const auto sent = pattern(bytes, number);
-      // A byte more on each side stays as it is.
+      // The bytes before and after the message must not change.
       std::vector<std::byte> got(bytes + 2, std::byte{0xEE});
       Transfer send;
       Transfer receive;
@@ -57,7 +57,7 @@ void keys_tell_messages_apart(void** state) {
                          sends[from][k]);
     }
   }
-  // Against the order in which they were sent.
+  // In reverse order of sending.
   for (std::size_t i = 2 * kKeys; i-- > 0;) {
     workers[0].receive(i % 2 == 0 ? 1 : 2, keys[i / 2], reinterpret_cast<std::byte*>(&got[i]),
                        sizeof(uint64_t), receives[i]);
@@ -80,7 +80,7 @@ void senders_run_ahead_by_the_credit(void** state) {
     workers[0].send(1, {.number = i}, sent.data(), sent.size(), sends.emplace_back());
     assert_end(workers.wait(sends.back()), kDone);
   }
-  // Neither a byte nor nothing at all fits any more.
+  // Neither one byte nor an empty message fits any more.
   for (const std::size_t bytes : {std::size_t{1}, std::size_t{0}}) {
     workers[0].send(1, {.number = 10 + bytes}, sent.data(), bytes, sends.emplace_back());
     workers.settle();
@@ -93,7 +93,7 @@ void senders_run_ahead_by_the_credit(void** state) {
   workers[1].receive(0, {.number = 11}, got.data(), 1, receive);
   assert_end(workers.wait(receive), kDone);
   for (Transfer& send : sends) assert_end(workers.wait(send), kDone);
-  // What is received is free for the next.
+  // Received bytes become available as credit again.
   for (uint64_t i = 0; i < 4; ++i) {
     workers[1].receive(0, {.number = i}, got.data(), got.size(), receive);
     assert_end(workers.wait(receive), kDone);
@@ -142,7 +142,7 @@ void cancelled_transfers_are_over(void** state) {
     if (settled) workers.settle();
     workers[0].cancel(send);
     assert_end(workers.wait(send), kCancelled);
-    // Nothing of either is left, and what is over stays as it is.
+    // Neither leaves anything behind, and the ended transfers do not change.
     workers[0].send(1, key, sent.data(), sent.size(), send);
     workers[1].receive(0, key, got.data(), got.size(), receive);
     assert_end(workers.wait(receive), kDone);
@@ -161,14 +161,14 @@ void what_is_forgotten_is_let_go(void** state) {
   for (uint64_t i = 0; i < 3; ++i)
     workers[0].send(1, {.generation = 1, .run = 4, .number = i}, sent.data(), sent.size(), sends[i]);
   workers.settle();
-  // One was within the credit.
+  // One message was within the credit.
   assert_int_equal(sends[0].over() + sends[1].over() + sends[2].over(), 1);
   workers[1].forget(1, 4);
   workers.settle();
   assert_int_equal(sends[0].over() + sends[1].over() + sends[2].over(), 1);
   workers[1].forget(1, 5);
   for (Transfer& send : sends) assert_end(workers.wait(send), kDone);
-  // One that comes late, of an earlier generation too, and one that is wanted.
+  // A late message, one of an earlier generation, and one that is expected.
   Transfer send;
   for (const MessageKey key : {MessageKey{.generation = 1, .run = 4, .number = 9}, MessageKey{.run = 9}}) {
     for (int i = 0; i < 5; ++i) {
@@ -252,7 +252,7 @@ void the_listener_is_told(void** state) {
 void only_who_is_spoken_to_is_connected(void** state) {
   Workers workers(state, 16);
   for (int w = 0; w < 16; ++w) assert_int_equal(workers[w].num_connections(), 0);
-  // A ring.
+  // Messages in a ring.
   Transfer sends[16];
   Transfer receives[16];
   std::byte sent{5};
@@ -269,8 +269,8 @@ void only_who_is_spoken_to_is_connected(void** state) {
   for (int w = 0; w < 16; ++w) assert_true(workers[w].num_connections() <= 2);
 }
 
-// A thousand messages a pair are under way at once, in both directions, on a thread for each worker. Some are
-// cancelled. With `leaver` one worker leaves in the middle.
+// For each pair, a thousand messages are in transit at once in both directions, with one thread per worker.
+// Some are cancelled. If `leaver` is a worker, it leaves in the middle.
 void crowd(void** state, int leaver) {
   constexpr int kWorkers = 4;
   constexpr int kMessages = 1000;
@@ -302,7 +302,7 @@ void crowd(void** state, int leaver) {
             Message& m = messages.emplace_back();
             m.peer = peer;
             m.sends = sends;
-            // Receivers ask in another order.
+            // Receives are posted in another order.
             m.number = static_cast<uint64_t>(sends ? i : (i * 7) % kMessages);
             const std::size_t bytes = sends ? size_of(me, peer, m.number) : size_of(peer, me, m.number);
             m.bytes = sends ? pattern(bytes, m.number) : std::vector<std::byte>(bytes);
@@ -315,14 +315,14 @@ void crowd(void** state, int leaver) {
         }
         if (random() % 16 == 0) workers[me].progress();
       }
-      // Every number that is a multiple of 50 is cancelled by its receiver, late or early.
+      // The receiver cancels every number that is a multiple of 50, early or late.
       for (Message& m : messages) {
         if (m.sends || m.number % 50 != 0) continue;
         m.cancelled = true;
         workers[me].cancel(m.transfer);
       }
       for (Message& m : messages) {
-        // Nobody may ever ask for what a receiver has cancelled.
+        // A message whose receiver has cancelled may never be asked for.
         if (m.sends && m.number % 50 == 0) workers[me].cancel(m.transfer);
         while (!m.transfer.over()) {
           workers[me].progress();

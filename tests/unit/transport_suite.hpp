@@ -20,26 +20,26 @@ extern "C" {
 
 namespace dist {
 
-// Workers that reach each other, of which none has joined yet.
+// Connected workers, none of which has joined yet.
 class TransportFixture {
  public:
   virtual ~TransportFixture() = default;
-  // Joins, once.
+  // Called once per worker.
   virtual Transport& join(int worker) = 0;
-  // The credit that it was made with is the transports'.
+  // The transports have the credit with which the fixture was made.
 };
 
 struct TransportSuite {
   const char* name;
   std::function<std::unique_ptr<TransportFixture>(int num_workers, std::size_t credit)> make;
   uint64_t seed;
-  // Whether a sender knows that its receiver waits, so that what fits into the credit goes straight there; else it is
-  // over as soon as it has gone ahead, whatever the receiver wants.
+  // Whether a sender knows that its receiver waits. If so, a message within the credit goes directly into the
+  // receive; if not, a send is complete when it has been sent ahead, whatever the receiver wants.
   bool senders_know_receives = true;
   std::deque<std::string> titles = {};
 };
 
-// The tests of one transport; the suite stays until they have run.
+// Returns the tests of one transport. The suite must exist until they have run.
 std::vector<CMUnitTest> tests_of(TransportSuite& suite);
 
 }  // namespace dist

@@ -17,7 +17,7 @@ inline constexpr std::size_t kCredit = 4096;
 
 inline const TransportSuite& suite_of(void** state) { return *static_cast<const TransportSuite*>(*state); }
 
-// All workers of a fixture, joined.
+// All workers of a fixture, after joining.
 struct Workers {
   Workers(void** state, int n, std::size_t credit = kCredit) : fixture(suite_of(state).make(n, credit)) {
     for (int w = 0; w < n; ++w) at.push_back(&fixture->join(w));
@@ -29,7 +29,7 @@ struct Workers {
   void progress() {
     for (Transport* each : at) each->progress();
   }
-  // A hang ends by the test's own time-out.
+  // If this hangs, the test's timeout ends it.
   End wait(Transfer& transfer) {
     until([&] { return transfer.over(); });
     return transfer.end();
@@ -41,7 +41,7 @@ struct Workers {
       std::this_thread::yield();
     }
   }
-  // Long enough for every message that can move to have moved.
+  // Makes enough progress for every message that can move.
   void settle() {
     for (int i = 0; i < 64; ++i) progress();
   }
@@ -58,7 +58,7 @@ inline std::vector<std::byte> pattern(std::size_t bytes, uint64_t seed) {
 
 #define assert_end(given, wanted) assert_int_equal(static_cast<int>(given), static_cast<int>(End::wanted))
 
-// Tests that have a file of their own, transport_losses.cpp.
+// Tests in transport_losses.cpp.
 void who_is_lost_ends_what_waits_for_it(void** state);
 void one_leaves_before_any_message(void** state);
 void one_leaves_while_much_comes_to_it(void** state);

@@ -19,11 +19,11 @@ namespace dist {
 
 class UnsteadyTransport final : public ForwardingTransport {
  public:
-  // What all workers' transports have in common.
+  // State that the transports of all workers share.
   struct Fate {
     std::atomic<int64_t> messages{0};
-    int64_t lose_at = -1;         // the message before which the victim is lost; -1: none
-    Transport* victim = nullptr;  // beneath its UnsteadyTransport
+    int64_t lose_at = -1;         // the message before which the victim is lost; -1 = none
+    Transport* victim = nullptr;  // the transport below its UnsteadyTransport
   };
 
   UnsteadyTransport(Transport& inner, Fate& fate, uint64_t seed) noexcept
@@ -79,7 +79,7 @@ class UnsteadyTransport final : public ForwardingTransport {
   void close() noexcept override {
     below_.close();
     const std::scoped_lock lock(mutex_);
-    // They end as the transport says.
+    // These transfers end with the results of the transport.
     for (const Held& each : held_) begin(each);
     held_.clear();
   }
@@ -89,7 +89,7 @@ class UnsteadyTransport final : public ForwardingTransport {
     Transfer* transfer;
     Transfer::Message message;
     bool sends;
-    int looks;  // of progress(), before it is passed on
+    int looks;  // number of calls of progress() before it is forwarded
   };
   void hold(int worker, const MessageKey& key, std::byte* data, std::size_t bytes, bool sends,
             Transfer& transfer) noexcept {
@@ -118,7 +118,7 @@ class UnsteadyTransport final : public ForwardingTransport {
   TransportListener* listener_ = nullptr;
 };
 
-// The workers of a fixture, each behind one. Nobody is lost.
+// The workers of a fixture, each behind an UnsteadyTransport. None is lost.
 template <class Inner, uint64_t seed>
 class UnsteadyWorkers final : public TransportFixture {
  public:

@@ -32,7 +32,7 @@ namespace dist {
 
 inline constexpr uint64_t kSeed = 20261122;
 
-// What a member's function came to.
+// The result of a member's function.
 struct Outcome {
   Status status;
   ErrorRecord error;
@@ -45,15 +45,16 @@ class Cluster {
     int64_t lose_at = -1;  // the message before which worker `victim` is lost
     int victim = 0;
     std::size_t most_bytes = std::size_t{64} << 20;
-    std::vector<int> told = {};  // what worker `misled` is told about the members of each; empty: the truth
+    std::vector<int> told = {};  // the members of each worker as worker `misled` is told them; empty = the
+                                 // truth
     int misled = 0;
     uint64_t seed = kSeed;
     Host host = {};
     Arena* helpers = nullptr;
-    std::vector<Transport*> transports = {};  // of each worker; empty: those of one process
+    std::vector<Transport*> transports = {};  // one per worker; empty = transports within this process
   };
 
-  // `members` of each worker.
+  // `members` has the number of members of each worker.
   Cluster(const std::vector<int>& members, const Options& options)
       : network_(make_counted<InProcessNetwork>(*memory_, static_cast<int>(members.size()),
                                                 std::size_t{1} << 16)) {
@@ -95,7 +96,7 @@ class Cluster {
 
   int size() const noexcept { return workers_.back()->first + workers_.back()->group->size(); }
   std::size_t held() { return (*memory_).held(); }
-  // That were begun to be sent, by unsteady transports.
+  // Returns the number of messages that the unsteady transports began to send.
   int64_t messages() const { return fate_.messages.load(); }
   WorkerCommunicator& communicator(int worker) {
     return *workers_[static_cast<std::size_t>(worker)]->communicator;
@@ -107,7 +108,8 @@ class Cluster {
 
   using Function = std::function<Status(const Member& member, WorkerCommunicator& communicator, int rank)>;
 
-  // A run on every worker, each with a thread for each member. Outcomes by rank among all members.
+  // Runs the function on every worker, with a thread for each member. Returns the outcomes by rank among all
+  // members.
   std::vector<Outcome> run(const Function& function) {
     std::vector<Outcome> outcomes(static_cast<std::size_t>(size()));
     std::vector<std::thread> threads;
@@ -164,7 +166,7 @@ class Cluster {
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 
-// An all_reduce SUM of one number, `times` in a row.
+// An all_reduce SUM of one number, `times` times.
 inline Status sum(const Member& member, WorkerCommunicator& communicator, int rank, int times, double* out) {
   for (int i = 0; i < times; ++i) {
     double in = rank + i;
@@ -181,7 +183,7 @@ inline Status sum(const Member& member, WorkerCommunicator& communicator, int ra
   return kOk;
 }
 
-// A run in which nothing goes wrong.
+// Asserts that a run succeeds.
 inline void works_again(Cluster& cluster) {
   double got[256];
   const auto outcomes = cluster.run([&](const Member& member, WorkerCommunicator& communicator, int rank) {
