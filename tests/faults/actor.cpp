@@ -16,9 +16,10 @@ namespace {
 
 std::atomic<int64_t> the_clock_ns{1};
 thread_local Side* waiting_side = nullptr;
-thread_local int looks_on_the_way = 0;  // at the clock: before a member comes it sees whether it is too late
+thread_local int looks_on_the_way = 0;  // Number of times that a member reads the clock before it arrives, to
+                                        // check whether it is too late.
 
-// One member's part.
+// One member's part of the script.
 class Actor {
  public:
   Actor(Scene& scene, dist_replica* member)
@@ -186,7 +187,7 @@ dist_status Actor::elsewhere(Step& step) {
   return finish(step);
 }
 
-// Its peers get tired of it, or are called off.
+// Holds up the peers until they time out or are cancelled.
 dist_status Actor::hold_up(Step& step) {
   gate();
   if (cell_.fault == Fault::kCancelledOutside) {
@@ -201,7 +202,7 @@ dist_status Actor::hold_up(Step& step) {
     }
   }
   if (cell_.order == Order::kPeersFirst) scene_.await_peers(kBack);
-  // A run that its caller is no part of is over for that caller now.
+  // For a caller that does not take part in the run, the run has ended at its deadline.
   if (cell_.fault == Fault::kPastDeadline && !cell_.guilty_calls()) {
     while (!scene_.run_is_back.load()) sched_yield();
   }

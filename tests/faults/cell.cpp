@@ -87,7 +87,7 @@ const char* threads_name(dist_threads threads) {
   return names[threads - DIST_THREADS_CALLER];
 }
 
-// @every collective but NONE, RETURN, REDUCE_APPLY: as of kCollectives
+// @every collective but NONE, RETURN, REDUCE_APPLY: like kCollectives
 const char* collective_name(int32_t collective) {
   switch (collective) {
     case DIST_COLLECTIVE_ALL_REDUCE: return "all_reduce";
@@ -118,7 +118,7 @@ bool means_something(const Cell& cell) {
   if (cell.collective == DIST_COLLECTIVE_MERGE_CALL && (cell.form != Form::kBlocking || cell.grouped))
     return false;
   if (among_devices(cell.collective) != cell.devices()) return false;
-  // They have one form, one tensor, and threads of the library's.
+  // Devices have only the blocking form, single tensors, and library threads.
   if (cell.devices() && (cell.form != Form::kBlocking || cell.size == Size::kList)) return false;
   if (cell.devices() && cell.threads == DIST_THREADS_HOST) return false;
   if (!cell.tensors() && cell.size != Size::kSmall) return false;
@@ -133,7 +133,8 @@ bool means_something(const Cell& cell) {
     case Fault::kStalled: return cell.order == Order::kPeersFirst;
     case Fault::kWorkCancelled: return cell.form != Form::kBlocking && cell.order == Order::kPeersFirst;
     case Fault::kPastDeadline:
-      return cell.threads != DIST_THREADS_HOST && cell.order == Order::kPeersFirst;  // runs have a deadline
+      return cell.threads != DIST_THREADS_HOST && cell.order == Order::kPeersFirst;  // only runs have a
+                                                                                     // deadline
     case Fault::kOppositeGroups: return cell.grouped || cell.collective == DIST_COLLECTIVE_MERGE_CALL;
     default: return true;
   }
@@ -177,7 +178,7 @@ std::vector<Cell> cells_of(Fault fault, bool whole, uint64_t seed) {
     return whole ? std::tuple(c.collective, c.form, c.members, c.threads, c.guilty, c.order)
                  : std::tuple(c.collective, c.form, 0, 0, 0, Order::kRace);
   };
-  // Of those that differ in drawn axes alone, one.
+  // Keep one of the cells that differ only in randomly chosen axes.
   std::stable_sort(cells.begin(), cells.end(), [&](const Cell& a, const Cell& b) { return key(a) < key(b); });
   cells.erase(
       std::unique(cells.begin(), cells.end(), [&](const Cell& a, const Cell& b) { return key(a) == key(b); }),

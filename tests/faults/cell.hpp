@@ -14,7 +14,7 @@ namespace faults {
 enum class Fault : int {
   kEarlyReturn,
   kErrorReturned,
-  kErrorUnderWay,  // returned right after the collective, in whose kernels peers may still be
+  kErrorUnderWay,  // returned right after the collective, while kernels of peers may still run
   kSkipped,
   kExtra,
   kSwappedOrder,
@@ -22,13 +22,13 @@ enum class Fault : int {
   kWrongCount,
   kWrongOp,
   kWrongRoot,
-  kOtherSplit,     // the whole tensor is divided otherwise
+  kOtherSplit,     // the whole tensor is divided differently
   kOtherFunction,  // another merge function, or another operator of the host
   kStalled,
   kCancelled,         // by a member
-  kCancelledOutside,  // by a thread that is none
+  kCancelledOutside,  // by another thread
   kWorkCancelled,     // dist_work_cancel()
-  kPastDeadline,      // the run's; of logical devices theirs
+  kPastDeadline,      // the deadline of the run, or of the devices' run
   kThreadGone,
   kOppositeGroups,
 };
@@ -37,7 +37,7 @@ inline constexpr int kFaults = static_cast<int>(Fault::kOppositeGroups) + 1;
 enum class Form : int {
   kBlocking,
   kAsynchronous,  // dist_work_wait()
-  kPolled,        // asynchronous, and asked by dist_work_test() alone: it knows no deadline
+  kPolled,        // asynchronous, and only polled with dist_work_test(), which has no deadline
   kPlanned,
 };
 inline constexpr int kForms = 4;
@@ -45,16 +45,17 @@ inline constexpr int kForms = 4;
 enum class Size : int {
   kSmall,  // fits a cache line
   kList,   // three tensors
-  kLarge,  // over 1 MiB together: many blocks
+  kLarge,  // over 1 MiB in total, so many blocks
 };
 inline constexpr int kSizes = 3;
 
 enum class Order : int {
-  kPeersFirst,  // the guilty one acts when its peers are there
-  kRace,        // or as it comes
+  kPeersFirst,  // the guilty member acts when its peers have arrived
+  kRace,        // all act at any time
 };
 
-// @every collective but NONE, RETURN, REDUCE_APPLY: no calls, and one that meets as ALL_REDUCE does
+// @every collective but NONE, RETURN, REDUCE_APPLY: the first two are not calls, and the last meets like
+// ALL_REDUCE
 inline constexpr int32_t kCollectives[] = {
     DIST_COLLECTIVE_ALL_REDUCE,    DIST_COLLECTIVE_REDUCE,     DIST_COLLECTIVE_REDUCE_SCATTER,
     DIST_COLLECTIVE_ALL_GATHER,    DIST_COLLECTIVE_GATHER,     DIST_COLLECTIVE_BROADCAST,
@@ -63,7 +64,8 @@ inline constexpr int32_t kCollectives[] = {
     DIST_COLLECTIVE_HALO_EXCHANGE, DIST_COLLECTIVE_RESHARD};
 inline constexpr int kMembers[] = {2, 3, 4, 8};
 inline constexpr int kMostMembers = 8;
-// Where members are logical devices: they are those of one replica, and another does all well beside it.
+// If the members are logical devices, they belong to one of this number of replicas. The other replica makes
+// no mistake.
 inline constexpr int kReplicasOfDevices = 2;
 
 struct Cell {
@@ -75,22 +77,22 @@ struct Cell {
   dist_threads threads = DIST_THREADS_CALLER;
   Size size = Size::kSmall;
   Order order = Order::kPeersFirst;
-  bool grouped = false;  // in a group of all members, rather than among all
+  bool grouped = false;  // in a group of all members, instead of without a group
   int part_of = -1;      // the replica whose logical devices the members are; -1: they are replicas
 
   bool devices() const { return part_of >= 0; }
   bool tensors() const;
   bool reduces() const;
   bool rooted() const;
-  // The trouble comes to light where the plan is made, not in one of its rounds.
+  // The fault is detected when the plan is made, not in one of its rounds.
   bool at_planning() const;
-  // The guilty one asks for something else than its peers.
+  // The guilty member makes another call than its peers.
   bool disagrees() const;
-  // Replicas wait for each other: the guilty one in another round than its peers.
+  // Replicas wait for each other, because the guilty one is in another round than its peers.
   bool cycle() const;
-  // Its clock is moved by hand.
+  // The cell uses the clock that the test advances.
   bool timed() const;
-  // The guilty one is on the thread that called the members' run.
+  // The guilty member is on the thread that called the members' run.
   bool guilty_calls() const { return guilty == 0 && (devices() || threads == DIST_THREADS_CALLER); }
   // The thread that calls dist_run() ends inside it.
   bool ends_caller() const {
@@ -103,11 +105,12 @@ const char* fault_name(Fault fault);
 const char* form_name(Form form);
 const char* threads_name(dist_threads threads);
 const char* collective_name(int32_t collective);
-// Whether it is one that logical devices play.
+// Whether logical devices can do this collective.
 bool among_devices(int32_t collective);
 
-// The cells of one fault, those of one strategy in a row. `seed` draws the size, whether in a group, and
-// whose logical devices; unless `whole`, all but the collective and the form.
+// Returns the cells of one fault, sorted by strategy. `seed` determines the size, whether the members form a
+// group, and whose logical devices they are. Unless `whole` is set, it determines everything except the
+// collective and the form.
 std::vector<Cell> cells_of(Fault fault, bool whole, uint64_t seed);
 
 }  // namespace faults

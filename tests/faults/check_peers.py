@@ -4,7 +4,7 @@
 
 check_peers.py DIST_FAULTS                 with simulated peers, each of which ends differently
 check_peers.py DIST_FAULTS --processes     the same for faults of processes
-check_peers.py DIST_FAULTS LIST LABEL      that a real peer of peers.list can play a cell
+check_peers.py DIST_FAULTS LIST LABEL      checks that a real peer of peers.list can play a cell
 
 In all cases, no process or file of a peer may be left behind."""
 
@@ -65,9 +65,9 @@ for line in sys.stdin:
 SAW = {"named": "named", "error": "error", "silent": "silent", "killed": "killed", "orphan": "killed", "hang": "hang"}
 NEXT = {"named": "right", "error": "error closed", "silent": "wrong", "killed": "", "orphan": "", "hang": ""}
 FILTER = "stalled: all_reduce, blocking"
-# A peer that plays the faults of processes, each in its way: what its rank 0 saw, what it returned with, how long
-# after the cause, and what became of the next collective. Each collective takes some times as long. Its rank 1 is a
-# process that has stopped, or never is. What rank 0 shares in memory must go with it.
+# A peer that plays the faults of processes. Each fault has its own result in rank 0, its own delay after the
+# cause, and its own result of the next collective. Each collective multiplies the delay. Rank 1 is a process
+# that has stopped or that never starts. The shared memory of rank 0 must be removed with it.
 PROCESSES_PEER = """
 import mmap, os, signal, sys, time
 WAYS, LATER, pids = eval(sys.argv[1]), 3e5, sys.argv[2]
@@ -132,7 +132,7 @@ WAYS = {
 
 
 def run(faults, folder, peers, *more, code=0):
-    """The output and the JSON of one cell of all peers of a list, or of those that `more` says."""
+    """Plays one cell of all peers of a list, or the cells selected by `more`. Returns the output and the JSON."""
     report = folder / "run.json"
     what = more or ("--quick", "--filter", FILTER)
     done = subprocess.run(
@@ -211,7 +211,7 @@ def check_processes(faults, folder):
     for fault, (saw, _, after, _) in WAYS.items():
         returned = saw not in ("killed", "hang")
         assert times["all", fault]["returns"] == returned, times["all", fault]
-        after *= 10 if fault == "other_root" else 1  # the quick one is of a broadcast
+        after *= 10 if fault == "other_root" else 1  # the quick run plays a broadcast for this fault
         assert not returned or abs(times["all", fault]["p50_us"] - after) < 1, times["all", fault]
         assert times["libdist", fault]["returns"] > 0, times["libdist", fault]
     for cell in report["peers"]:
@@ -219,7 +219,7 @@ def check_processes(faults, folder):
     assert report["peers_missing"] == ["absent: not installed (pip: absent)"], report["peers_missing"]
     check_table(output)
 
-    # Of all collectives; of libdist no cell is left, which is not well.
+    # All collectives. No cell of libdist matches the filter, so the run fails.
     output, report = run(faults, folder, peers, "--workers", "--processes", "--filter", ", few", code=1)
     (times,) = report["times"]
     assert times["returns"] == 5 and abs(times["p50_us"] - 50000) < 1 and abs(times["p99_us"] - 150000) < 1, times
@@ -232,7 +232,7 @@ def check_processes(faults, folder):
 
 
 def check_table(output):
-    """Fault by fault what the table says of both peers."""
+    """Checks the table's results of both peers for each fault."""
     table = {row.split()[0]: row for row in output[output.index("hangs\n") :].splitlines() if row.strip()}
     for fault, words in {
         "early_return": "error 3 ms",

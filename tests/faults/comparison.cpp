@@ -25,7 +25,7 @@
 namespace faults {
 namespace {
 
-constexpr int kLanes = 6;  // most cells wait, for a library that hangs
+constexpr int kLanes = 6;  // cells played at a time; most of them only wait for a library that hangs
 constexpr double kGuardUs = 10e6;
 constexpr int kRanks = 2;
 
@@ -91,7 +91,7 @@ void add_plays(const ComparisonOptions& options, const std::vector<Compared>& fa
   }
 }
 
-// Learns its name, and what it cannot express.
+// Asks the peer for its name and for the cells that it cannot express.
 void ask(Peer& peer) {
   peer.name = peer.offer.label;
   std::vector<Trial> trials;
@@ -112,7 +112,7 @@ void in_lanes(size_t jobs, Job job) {
   for (std::thread& lane : lanes) lane.join();
 }
 
-// Peers take turns, so that those which spin while they hang are spread over the time.
+// Alternates between the peers, so that those that spin while they hang are spread over time.
 void play_all(std::vector<Peer>& peers) {
   in_lanes(peers.size(), [&](size_t i) { ask(peers[i]); });
   std::vector<Play*> plays;
@@ -136,7 +136,7 @@ void play_all(std::vector<Peer>& peers) {
   if (isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "\r");
 }
 
-// Orphans of what died have become this process's children.
+// Kills orphans of processes that have died, which have become children of this process.
 void end_orphans() {
   for (const pid_t process : bench::with_descendants(getpid())) {
     if (process != getpid()) kill(process, SIGKILL);
@@ -145,7 +145,7 @@ void end_orphans() {
   }
 }
 
-// "82 us", "45 ms", "2.0 s".
+// Formats a time as "82 us", "45 ms" or "2.0 s".
 std::string shown(double us) {
   char text[32];
   const char* const format = us < 1e3 ? "%.0f us" : us < 1e6 ? "%.3g ms" : "%.1f s";
@@ -153,7 +153,7 @@ std::string shown(double us) {
   return text;
 }
 
-// The median; of processes the 99th percentile, too, where that reads otherwise.
+// Formats the median. For processes, adds the 99th percentile if its text differs.
 std::string shown(std::vector<double> us, bool processes) {
   if (!processes) return shown(bench::median(us));
   const std::string middle = shown(quantile(us, 0.5));
@@ -161,7 +161,8 @@ std::string shown(std::vector<double> us, bool processes) {
   return middle == late ? middle : middle + " / " + late;
 }
 
-// What a peer did with one fault: how often it ended how, and when. Lines, the better first.
+// Summarizes a peer's results for one fault: the number of each kind, and their times. One line per kind,
+// best first.
 std::vector<std::string> summary(const std::vector<const TrialResult*>& results, bool processes) {
   struct Kind {
     int count = 0, went_on = 0;
@@ -206,7 +207,7 @@ std::vector<std::string> own_summary(const Compared& fault, bool processes) {
   return {line.append(fault.goes_on ? " +" : "")};
 }
 
-// Of one fault, when those returned who did.
+// The times of the returns for one fault, as a JSON object.
 std::string times_json(const std::string& who, const std::string& fault, const std::vector<double>& us) {
   std::string text = "    {\"peer\": " + quoted(who) + ", \"fault\": " + quoted(fault) +
                      ", \"returns\": " + std::to_string(us.size());
@@ -236,7 +237,7 @@ std::string to_json(const Peer& peer, const Play& play) {
   return text + "]}";
 }
 
-// Those of one fault that were played.
+// Returns the results of the cells of one fault that were played.
 std::vector<const TrialResult*> results_of(const Peer& peer, const Compared& fault) {
   std::vector<const TrialResult*> results;
   for (const Play& play : peer.plays) {
@@ -249,7 +250,8 @@ SideBySide table_of(const std::vector<Peer>& peers, const std::vector<Compared>&
   SideBySide table;
   table.columns.push_back("libdist");
   for (const Peer& peer : peers) {
-    const size_t blank = peer.offer.label.find(' ');  // what follows tells apart those of one name
+    const size_t blank = peer.offer.label.find(' ');  // the rest of the label distinguishes peers with the
+                                                      // same name
     table.columns.push_back(peer.name + (blank == std::string::npos ? "" : peer.offer.label.substr(blank)));
   }
   for (const Compared& fault : faults) {
@@ -262,7 +264,7 @@ SideBySide table_of(const std::vector<Peer>& peers, const std::vector<Compared>&
   return table;
 }
 
-// Why a peer could not play cells, a line a reason.
+// Prints why a peer could not play cells, one line per reason.
 void print_reasons(const Peer& peer) {
   std::map<std::string, std::vector<std::string>> faults;
   for (const Play& play : peer.plays) {
@@ -277,7 +279,7 @@ void print_reasons(const Peer& peer) {
   }
 }
 
-// Adds what libdist did with the fault in the blocking form.
+// Adds libdist's results for the fault in the blocking form.
 template <class Result, class AnyFault>
 void add_blocking(const std::vector<Result>& results, AnyFault fault, Tally& sum) {
   for (const Result& result : results) {
@@ -287,7 +289,7 @@ void add_blocking(const std::vector<Result>& results, AnyFault fault, Tally& sum
   }
 }
 
-// Members of a JSON object.
+// Returns members of a JSON object.
 std::string to_json(const std::vector<Peer>& peers, const std::vector<Compared>& faults,
                     const std::vector<std::string>& missing) {
   std::string json =
@@ -349,9 +351,9 @@ std::string compare(const ComparisonOptions& options, const std::vector<Compared
       options.list, options.processes ? bench::PeerUse::kProcesses : bench::PeerUse::kFaults);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const rlimit no_core{0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);  // some abort, as is their way
+  setrlimit(RLIMIT_CORE, &no_core);  // some libraries abort on errors
   std::vector<Peer> peers;
-  peers.reserve(list.offers.size());  // its trials point into it
+  peers.reserve(list.offers.size());  // the trials point into it
   for (bench::PeerOffer& offer : list.offers) {
     peers.push_back({std::move(offer), "", {}});
     add_plays(options, faults, peers.back());

@@ -10,26 +10,25 @@
 
 namespace faults {
 
-// A fault that peers play, too.
+// A fault that peers also play.
 struct Compared {
   std::string fault;
-  Fault like;     // in one process: it has to do with the same collectives
-  bool goes_on;   // libdist's collective after it is well
-  Tally libdist;  // its blocking cells
+  Fault like;     // the fault in one process that concerns the same collectives
+  bool goes_on;   // libdist's next collective succeeds
+  Tally libdist;  // results of libdist's blocking cells
 };
 std::vector<Compared> compared(const std::vector<ClassResult>& results);
 std::vector<Compared> compared(const std::vector<ProcessResult>& results);
 
 struct ComparisonOptions {
-  std::string list;  // peers.list; "": none
+  std::string list;  // peers.list; "" = no peers
   bool quick = false;
-  std::string filter;  // cells whose text holds it
-  bool processes =
-      false;  // on peers whose ranks are processes that reach each other as on hosts of their own
+  std::string filter;      // plays only cells whose text contains it
+  bool processes = false;  // use peers whose ranks are processes connected as if on separate hosts
 };
 
-// Plays the peers' cells, several at a time, and prints the table beside libdist's own results. Returns it
-// all as the members of a JSON object. Nothing in it is judged. Throws std::runtime_error where the list
+// Plays the cells of the peers, several at a time, and prints the table next to libdist's results. Returns
+// all results as members of a JSON object. Does not judge any of them. Throws std::runtime_error if the list
 // cannot be read.
 std::string compare(const ComparisonOptions& options, const std::vector<Compared>& faults);
 

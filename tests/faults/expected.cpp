@@ -12,7 +12,7 @@ struct Expected {
   dist_status code = DIST_ABORTED;
   int member = -1;
   int32_t collective = 0;
-  int64_t sequence = 2;  // "before" was the first
+  int64_t sequence = 2;  // the collective "before" is number 1
   std::string tag;
 };
 
@@ -53,7 +53,7 @@ Expected expected_of(const Cell& cell) {
 
 std::string word_of(const Cell& cell) { return cell.devices() ? "logical device" : "replica"; }
 
-// Whether the member's own call reports the trouble: one that leaves makes none.
+// Whether the member's own call reports the fault. A member that leaves makes no call.
 bool reports(const Cell& cell, int member) {
   if (member != cell.guilty) return true;
   switch (cell.fault) {
@@ -65,7 +65,7 @@ bool reports(const Cell& cell, int member) {
   }
 }
 
-// Who is named, and that nobody is called what it is not. -1: nobody.
+// Checks which member is named, with -1 for none, and that replicas are not called devices or vice versa.
 void check_culprit(const Cell& cell, int member, const Report& report, Findings& findings) {
   const bool device = cell.devices() && member >= 0;
   findings.equal<int64_t>("replica", report.replica, device ? cell.part_of : member);
@@ -74,7 +74,7 @@ void check_culprit(const Cell& cell, int member, const Report& report, Findings&
 void check_words(const Cell& cell, const Report& report, Findings& findings) {
   const char* const other = cell.devices() ? "replica" : "device";
   std::string message = report.message;
-  // A logical device may be said to be a replica's.
+  // A message may state to which replica a logical device belongs.
   const std::string whose = " of replica " + std::to_string(cell.part_of);
   if (const std::size_t at = message.find(whose); cell.devices() && at != std::string::npos)
     message.erase(at, whose.size());
@@ -87,7 +87,7 @@ void check_cycle(const Cell& cell, const Report& report, Findings& findings) {
   findings.has("message", report.message, word_of(cell) + " " + std::to_string(cell.guilty));
   findings.has("message", report.message, tag_of(cell, "step"));
   findings.some("hint", report.hint);
-  // Who closed the cycle is named, and where that one waits.
+  // The report must name the member that closed the cycle, and where it waits.
   const int32_t member = cell.devices() ? report.device : report.replica;
   if (member < 0 || member >= cell.members) findings.some("culprit", "");
   check_culprit(cell, member, report, findings);
@@ -99,7 +99,7 @@ void check_cycle(const Cell& cell, const Report& report, Findings& findings) {
 
 void check_report(const Cell& cell, const Expected& expected, const Report& report, Findings& findings) {
   findings.equal<int64_t>("code", report.code, expected.code);
-  // What is being waited for when a run is cancelled at any moment nobody can say.
+  // If a run is cancelled at a random time, the collective that is waited for is not known.
   const bool cancelled = expected.code == DIST_CANCELLED;
   if (cancelled && cell.order == Order::kRace) return;
   check_words(cell, report, findings);
@@ -149,8 +149,9 @@ std::string check_run(const Cell& cell, const Expected& expected, const Outcome&
   return findings.text();
 }
 
-// What is around logical devices: the other replica's did not notice, unless all were called off or that
-// one's thread is gone; the run of replicas fails with what its replica returned.
+// Checks the runs around logical devices. The other replica's devices must not be affected, unless everything
+// was cancelled or the thread of that replica has ended. The run of replicas must fail with the result of the
+// guilty replica.
 std::string check_around(const Cell& cell, const Expected& expected, const Outcome& outcome) {
   const bool gone = cell.fault == Fault::kThreadGone && cell.guilty_calls();
   const bool cancelled = expected.code == DIST_CANCELLED;

@@ -8,7 +8,7 @@
 
 namespace faults {
 
-// "" or what is wrong with it, with the report at fault.
+// Returns "", or a description of the first wrong result with its report.
 std::string judge(const Cell& cell, const Outcome& outcome);
 
 }  // namespace faults

@@ -9,7 +9,7 @@
 
 namespace faults {
 
-// Collects what is not as it should be.
+// Collects deviations from the expected results.
 class Findings {
  public:
   explicit Findings(std::string who, const Report& report) : who_(std::move(who)), report_(report) {}

@@ -35,7 +35,7 @@ int play_group(void**) {
   return 0;
 }
 
-// The group's tests: its cells in one form.
+// A test of the group: the cells of one form.
 void form_is_survived(void** state) {
   for (const ClassResult& result : the_results) {
     if (result.form != *static_cast<const Form*>(*state)) continue;
@@ -52,7 +52,7 @@ int test(const char* fault) {
   for (int i = 0; i < kFaults; ++i) {
     the_fault = static_cast<Fault>(i);
     if (std::strcmp(fault, fault_name(the_fault)) != 0) continue;
-    CMUnitTest tests[kForms] = {};  // what stays empty is none
+    CMUnitTest tests[kForms] = {};  // empty entries are not run
     std::size_t n = 0;
     const std::vector<Cell> cells = cells_of(the_fault, the_options.whole, the_options.seed);
     for (Form& form : forms) {
@@ -90,7 +90,7 @@ int test_workers(const char* fault) {
   for (int i = 0; i < kWorkerFaults; ++i) {
     the_worker_fault = static_cast<WorkerFault>(i);
     if (std::strcmp(fault, worker_fault_name(the_worker_fault)) != 0) continue;
-    CMUnitTest tests[kWhens] = {};  // what stays empty is none
+    CMUnitTest tests[kWhens] = {};  // empty entries are not run
     std::size_t n = 0;
     const std::vector<WorkerCell> cells =
         worker_cells_of(the_worker_fault, the_options.whole, the_options.seed);

@@ -22,7 +22,7 @@ namespace {
 constexpr std::chrono::seconds kHang{60};
 constexpr std::size_t kMostFindings = 5;
 
-// The cell that is being played, for the guard.
+// Names the current cell for the guard thread.
 class Progress {
  public:
   void begin(const std::string& cell) {
@@ -49,7 +49,7 @@ class Progress {
   uint64_t count_ = 0;
 };
 
-// Outlives main(): its thread never ends.
+// Never destroyed, because the guard thread never ends.
 Progress& progress() {
   static auto* const the_progress = new Progress;
   return *the_progress;

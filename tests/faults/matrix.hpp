@@ -10,7 +10,7 @@
 
 namespace faults {
 
-// Of cells of one class.
+// Results of the cells of one class.
 struct Tally {
   int64_t cells = 0;
   int64_t wrong = 0;
@@ -21,7 +21,7 @@ struct Tally {
   void find(std::string finding);
 };
 
-// A fault in one form.
+// Results of a fault in one form.
 struct ClassResult : Tally {
   Fault fault;
   Form form;
@@ -30,15 +30,16 @@ struct ClassResult : Tally {
 struct Options {
   bool whole = false;
   uint64_t seed = 0;
-  std::string filter;  // cells whose text holds it
+  std::string filter;  // plays only cells whose text contains it
 };
 
-// Results by form; forms without a cell are left out.
+// Returns the results by form. Forms without a cell are omitted.
 std::vector<ClassResult> play_all(Fault fault, const Options& options);
 
-// Says which cell is being played; "": none.
+// Sets the current cell; "" = none.
 void playing(const std::string& cell);
-// Ends the process with 1 when no cell has ended for long: only a guard, no result depends on it.
+// Ends the process with status 1 if no cell ends for a long time. This is only a guard: no result depends on
+// it.
 void guard_against_hangs();
 
 }  // namespace faults

@@ -18,14 +18,14 @@ namespace {
 constexpr int kMost = 3;  // workers
 constexpr char kName[] = "dist-faults-";
 
-// What a shell makes of it; no text of a user's is in it.
+// Runs the commands in a shell. They contain no text from a user.
 bool does(const std::string& commands) {
   return std::system(("{ " + commands + "; } >/dev/null 2>&1").c_str()) == 0;
 }
 
 std::string in_text(int number) { return std::to_string(number); }
 
-// `text` with values in the place of names such as {hub}.
+// Returns `text` with names such as {hub} replaced by their values.
 std::string filled(std::string text, std::initializer_list<std::pair<std::string_view, std::string>> values) {
   for (const auto& [name, value] : values) {
     for (std::size_t at = 0; (at = text.find(name, at)) != std::string::npos; at += value.size())
@@ -38,7 +38,7 @@ std::string filled(std::string text, std::initializer_list<std::pair<std::string
 class Namespaces {
  public:
   Namespaces() : prefix_(kName + in_text(getpid()) + "-") {
-    // Of programs that were killed.
+    // Deletes the namespaces of programs that were killed.
     (void)does(
         filled("for each in $(ip netns list | sed -n 's/^\\({name}[0-9]*-[a-z0-9]*\\).*/\\1/p'); do "
                "pid=${each#{name}}; [ -d /proc/${pid%-*} ] || ip netns del $each; done",
@@ -48,7 +48,7 @@ class Namespaces {
                     "ip -n {hub} link set br0 up",
                     {{"{hub}", hub()}}));
     for (int w = 0; w < kMost && made_; ++w) {
-      // Packets of their own size: what is lost is one of them.
+      // Without segmentation offload, so that a lost packet is a single packet.
       made_ =
           does(filled("ip netns add {own} && "
                       "ip -n {hub} link add name {port} type veth peer name e0 netns {own} && "
@@ -71,15 +71,16 @@ class Namespaces {
   void cut(int worker) const { set_port(worker, "down"); }
   void mend(int worker) const { set_port(worker, "up"); }
 
-  // What each worker sends goes at 50 Mbit/s, or 5 % of what it is sent is lost where it comes: of what is dropped on its own
-  // side TCP hears.
+  // Limits what each worker sends to 50 Mbit/s, or drops 5 % of what it receives. Packets are dropped by the
+  // receiver, because TCP would notice drops on the sending side.
   bool worsen(LinkFault fault) const {
     bool well = true;
     for (int w = 0; w < kMost && well; ++w) {
       const auto one_of = [&](const char* commands) { return does(filled(commands, {{"{own}", of(w)}})); };
       if (fault == LinkFault::kSlow)
         well = one_of("tc -n {own} qdisc replace dev e0 root tbf rate 50mbit burst 32k latency 100ms");
-      // A filter draws a number for each packet, and drops the highest 5 %: not each kernel has netem.
+      // The filter draws a random number for each packet and drops the highest 5 %. Not every kernel has
+      // netem.
       if (fault == LinkFault::kLoss)
         well = one_of(
             "tc -n {own} qdisc replace dev e0 clsact && "
@@ -93,7 +94,7 @@ class Namespaces {
   std::string hub() const { return prefix_ + "hub"; }
   static std::string port(int worker) { return "port" + in_text(worker); }
   void set_port(int worker, const char* how) const {
-    // Where it does not, the peers' runs go well, and the result says so.
+    // If this fails, the peers' runs succeed, and the cell reports that.
     (void)does(filled("ip -n {hub} link set {port} {how}",
                       {{"{hub}", hub()}, {"{port}", port(worker)}, {"{how}", how}}));
   }
@@ -102,7 +103,7 @@ class Namespaces {
   bool made_ = false;
 };
 
-// An authority and a certificate for each worker, by openssl, in a folder that ends with it.
+// An authority and a certificate for each worker, made with openssl in a temporary folder.
 class Certificates {
  public:
   Certificates() {
@@ -147,7 +148,7 @@ class Certificates {
 
 std::vector<WorkerCell> cells_on(LinkFault fault, const Options& options) {
   if (fault == LinkFault::kDown) return process_cells_of(WorkerFault::kCutOff, options.whole, options.seed);
-  // Each collective on links that are merely bad; who is where makes no difference.
+  // One cell per collective for links that are only bad, because all positions of workers are equivalent.
   std::vector<WorkerCell> cells = process_cells_of(WorkerFault::kNobody, true, options.seed);
   std::mt19937_64 random(options.seed);
   std::shuffle(cells.begin(), cells.end(), random);

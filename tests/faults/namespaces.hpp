@@ -19,7 +19,8 @@ struct LinkResult : Tally {
   bool tls;
 };
 
-// With a secret and plain text, and with certificates. `why_not`: why there is none, where they cannot be made here.
+// Plays the cells with a secret and plain text, and with certificates. If the namespaces cannot be made here,
+// returns no results and sets `why_not`.
 std::vector<LinkResult> play_links(LinkFault fault, const Options& options, std::string* why_not);
 
 }  // namespace faults

@@ -22,7 +22,7 @@
 namespace faults {
 namespace {
 
-constexpr double kUnderWayUs = 120e6;  // a compiler may have to be run before the cause, or Python be started
+constexpr double kUnderWayUs = 120e6;  // before the cause, a compiler may have to run, or Python to start
 constexpr double kNextUs = 3e6;
 constexpr double kLookUs = 2e3;
 constexpr double kEndUs = 2e6;
@@ -46,7 +46,7 @@ class Folder {
   std::string name_;
 };
 
-// 'Z' and 'X' are dead; '\0': there is none.
+// Returns the state from /proc: 'Z' and 'X' are dead, '\0' means that there is no such process.
 char state_of(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::string line;
@@ -63,7 +63,7 @@ struct Event {
   double us = 0;
   std::string words;
 };
-// What a rank has written so far, by the event's name.
+// Returns the events that a rank has written so far, by name.
 std::map<std::string, Event> journal_of(const std::string& folder, int rank) {
   std::map<std::string, Event> events;
   std::ifstream file(folder + "/" + std::to_string(rank));
@@ -85,7 +85,7 @@ bool names(const std::string& message, int rank) {
   return std::regex_search(message, pattern);
 }
 
-// The files in memory that processes share: who is killed leaves them behind.
+// Files of shared memory. Processes that are killed leave them behind.
 const std::string kSharedMemory = "/dev/shm/";
 std::set<std::string> all_shared_memory() {
   std::set<std::string> files;
@@ -103,7 +103,7 @@ void add_shared_memory_of(const std::vector<pid_t>& processes, std::set<std::str
   }
 }
 
-// Those that are still there after they were told to end by force.
+// Kills the processes, and returns how many are still alive afterwards.
 int end_all(const std::vector<pid_t>& processes) {
   const auto any = [&] { return std::count_if(processes.begin(), processes.end(), lives); };
   for (const pid_t process : processes) {
@@ -119,11 +119,11 @@ class Watch {
   Watch(const Trial& trial, const std::string& folder, const bench::PeerProcess& process, TrialResult& result)
       : trial_(trial), folder_(folder), process_(process), result_(result) {}
 
-  // False: it did not come to the cause.
+  // Returns false if the ranks did not get as far as the cause.
   bool all(double guard_us) {
     const auto passed = [](double begin, double limit_us) { return bench::now_us() - begin > limit_us; };
     for (const double begin = bench::now_us(); cause_us_ < 0; bench::sleep_us(kLookUs)) {
-      // Before the look: who has ended since then may have written it just before.
+      // Check this before looking: a rank that ends afterwards may have written the event just before.
       const bool over = passed(begin, kUnderWayUs) || all_are_gone();
       look();
       if (cause_us_ < 0 && over) return false;
@@ -136,7 +136,8 @@ class Watch {
     return true;
   }
 
-  // Ends all that it knows of, with what they share and others did not have before; counts what does not end.
+  // Ends all known processes and removes their shared memory, except files that existed before. Returns the
+  // number of processes that cannot be ended.
   int end(bench::PeerProcess& process, const std::set<std::string>& before) {
     const std::vector<pid_t> all = known();
     add_shared_memory_of(all, files_);
@@ -162,8 +163,8 @@ class Watch {
         pids_[rank] = std::atoi(events["here"].words.c_str());
         add_shared_memory_of({pids_[rank]}, files_);
       }
-      // What it shares is all there now, and the fault, which may end it, a few looks away: too few on a busy machine, so that
-      // the most was noted when it came.
+      // All shared memory exists now, and the fault, which may remove it, follows a little later. On a busy
+      // machine it may already have happened, so most files were recorded when each rank appeared.
       if (events.count("inside") != 0 && !inside_) add_shared_memory_of(known(), files_), inside_ = true;
       for (Witness& witness : result_.witnesses) {
         if (witness.rank == rank) testify(witness, events);
@@ -186,7 +187,7 @@ class Watch {
       const bool named = error && names(back.words, trial_.ranks - 1);
       witness.saw = named ? Saw::kNamed : error ? Saw::kError : Saw::kSilent;
     } else if (is_gone(witness.rank)) {
-      witness.us = std::max(0.0, bench::now_us() - cause_us_);  // the cause may be a deadline ahead
+      witness.us = std::max(0.0, bench::now_us() - cause_us_);  // the cause may be a deadline in the future
       witness.saw = Saw::kKilled;
     }
   }
@@ -203,7 +204,7 @@ class Watch {
     return std::all_of(result_.witnesses.begin(), result_.witnesses.end(),
                        [](const Witness& w) { return w.us >= 0; });
   }
-  // All are back, and not all have made the next one.
+  // All ranks have returned, and some have not done the next collective yet.
   bool come_to_next() const {
     const bool back = std::all_of(result_.witnesses.begin(), result_.witnesses.end(),
                                   [](const Witness& w) { return w.us >= 0 && w.saw != Saw::kKilled; });

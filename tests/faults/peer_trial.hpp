@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays a cell of the fault matrix with another library: a program of tests/bench/peers, started for this
-// cell and terminated after it in any case.
+// Plays a cell of the fault matrix with another library. The cell has its own process of tests/bench/peers,
+// which is always terminated afterwards.
 #pragma once
 
 #include <string>
@@ -10,44 +10,44 @@
 
 namespace faults {
 
-// What a rank that did nothing wrong saw, the better one first.
+// What an innocent rank saw, from best to worst.
 enum class Saw : int {
   kNamed,   // an error that names the guilty rank
-  kError,   // one that does not
+  kError,   // an error that does not name it
   kSilent,  // no error
   kKilled,  // its process ended
-  kHung,    // did not return
+  kHung,    // it did not return
 };
 inline constexpr int kSaws = 5;
 const char* saw_name(Saw saw);
 
 struct Trial {
   const bench::PeerOffer* peer;
-  std::string fault, collective;  // as fault_name() and collective_name() have them
+  std::string fault, collective;  // as in fault_name() and collective_name()
   int ranks;                      // the last one is guilty
 };
 
 struct Witness {
   int rank = 0;
   Saw saw = Saw::kHung;
-  double us = -1;  // from the cause to its return, or its end
+  double us = -1;  // time from the cause to its return or its end
   std::string message;
 };
 
 struct TrialResult {
-  std::string why_not;    // "", or why it could not be played
-  Saw saw = Saw::kNamed;  // the worst of the witnesses'
+  std::string why_not;    // "", or why the cell could not be played
+  Saw saw = Saw::kNamed;  // the worst result of the witnesses
   std::vector<Witness> witnesses;
-  std::string next;   // of one more collective: "right", "wrong", "error ...", "": not come to
-  std::string words;  // the last that its processes complained of
+  std::string next;   // result of one more collective: "right", "wrong" or "error ..."; "" = not reached
+  std::string words;  // the last error text of its processes
   int leftovers = 0;  // processes that could not be ended
 };
 
-// Which of the trials, all of one peer, it can express: "", or why not. `name` becomes its name and version,
-// where it starts.
+// Asks a peer which of the trials, all of them its own, it can express. Returns "" or the reason for each.
+// `name` receives its name and version if it starts.
 std::vector<std::string> ask_peer(const std::vector<Trial>& trials, std::string& name);
 
-// `guard_us`: who has not returned that long after the cause has hung.
+// A rank that has not returned `guard_us` after the cause counts as hanging.
 TrialResult try_peer(const Trial& trial, double guard_us);
 
 }  // namespace faults

@@ -13,7 +13,7 @@
 namespace faults {
 namespace {
 
-// ---- Around members that are logical devices: the function of their replica, and of the other ----
+// ---- Around members that are logical devices: the functions of their replica and of the other one ----
 
 template <dist_replica_fn Fn>
 dist_status run_on_devices(dist_replica* replica, void* scene, int64_t timeout_ns) {
@@ -30,7 +30,8 @@ void tell(std::atomic<bool>& event) {
   event.notify_all();
 }
 
-// Whatever became of one replica's devices: the other's do as they please, unless all were called off.
+// Whatever happens to one replica's devices, those of the other replica succeed, unless everything is
+// cancelled.
 dist_status act_beside(dist_replica* replica, Scene& scene) {
   scene.run_is_back.wait(false);
   if (scene.cell.fault == Fault::kCancelledOutside) scene.cancelled.wait(false);
@@ -40,7 +41,7 @@ dist_status act_beside(dist_replica* replica, Scene& scene) {
   return status;
 }
 
-// Until those that were late are out; what becomes of it.
+// Waits until late devices have left, and returns the result of the run after them.
 dist_status await_devices(dist_replica* replica) {
   const dist_values_fn nothing = [](dist_replica*, dist_value*, dist_value*, dist_value**, void*) {
     return dist_status{DIST_OK};
@@ -55,7 +56,7 @@ dist_status await_devices(dist_replica* replica) {
 dist_status act_around(dist_replica* replica, void* user_data) {
   struct Back {
     std::atomic<bool>& event;
-    ~Back() { tell(event); }  // also where this thread is being ended
+    ~Back() { tell(event); }  // also if this thread is ended by pthread_exit()
   };
   auto& scene = *static_cast<Scene*>(user_data);
   if (dist_replica_id(replica) != scene.cell.part_of) return act_beside(replica, scene);
@@ -68,7 +69,7 @@ dist_status act_around(dist_replica* replica, void* user_data) {
   }
   if (deadline && await_devices(replica) != DIST_OK)
     out.trouble = std::string("after the devices' deadline: ") + dist_last_error();
-  // Its failure would be the other's.
+  // Return only afterwards: a failure here would abort the other replica.
   scene.beside_is_back.wait(false);
   return out.run;
 }
@@ -77,7 +78,7 @@ dist_status act_well_around(dist_replica* replica, void* scene) {
   return run_on_devices<act_well>(replica, scene, 0);
 }
 
-// The one who cancels from outside.
+// The thread that cancels from outside.
 void* cancel_outside(void* argument) {
   Scene& scene = *static_cast<Scene*>(argument);
   if (goes_on_until_stopped(scene.cell)) {
@@ -113,7 +114,7 @@ void play(const Stage& stage, const Cell& cell, Outcome& out) {
   if (cell.fault == Fault::kPastDeadline && !cell.devices()) {
     runner.run_until(kTimeoutNs);
     scene.run_is_back.store(true);
-    // Not before the late one is out.
+    // The late member must have left first.
     runner.await_idle();
   } else {
     runner.run(cell.ends_caller());

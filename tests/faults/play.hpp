@@ -12,7 +12,7 @@
 
 namespace faults {
 
-// dist_last_error_info(), kept for another thread.
+// A copy of dist_last_error_info() for another thread.
 struct Report {
   dist_status code = DIST_OK;
   int32_t replica = -1;
@@ -25,16 +25,16 @@ struct Report {
 };
 Report latest_report();
 
-// Nanoseconds of a clock that nobody moves by hand.
+// Returns the nanoseconds of a real clock.
 int64_t now_ns();
 
-// Where one member is. `kInside` is known where the clock is moved by hand: then waiting looks at it.
+// How far a member is. `kInside` is known only with the clock of the test, which waiting members read.
 enum Phase : int { kAway, kComing, kInside, kBack };
 
 struct alignas(128) Side {
   std::atomic<int> phase{kAway};
-  std::atomic<int> thread{0};    // the system's number of the thread that comes
-  dist_status status = DIST_OK;  // of the call that ended the script
+  std::atomic<int> thread{0};    // the system's number of the thread that arrives
+  dist_status status = DIST_OK;  // result of the call that ended the script
   Report report;
   int64_t returned_ns = 0;
 };
@@ -42,22 +42,24 @@ struct alignas(128) Side {
 struct Outcome {
   Side sides[kMostMembers];
   std::atomic<int64_t> cause_ns{0};
-  dist_status run = DIST_OK;  // of all members
+  dist_status run = DIST_OK;  // the run of all members
   Report run_report;
-  // Where members are logical devices: the run of replicas around theirs, and that of the other replica's.
+  // If the members are logical devices: the run of the replicas around them, and the run of the other
+  // replica's devices.
   dist_status around = DIST_OK;
   Report around_report;
   dist_status beside = DIST_OK;
   Report beside_report;
-  std::string trouble;  // what went wrong outside of the members' own calls
+  std::string trouble;  // errors outside the members' own calls
 };
 
 void play(const Stage& stage, const Cell& cell, Outcome& out);
 
-// The same collective with nobody doing anything wrong, and a sum that is looked at; "" or what went wrong.
+// Plays the same collective without a fault, and a sum whose result is checked. Returns "" or what went
+// wrong.
 std::string play_well(const Stage& stage, const Cell& cell);
 
-// The tag of the cell's collective, and of those around it.
+// Returns the tag of the collective under test, or of those around it.
 std::string tag_of(const Cell& cell, const char* which);
 
 }  // namespace faults

@@ -20,11 +20,11 @@ extern char** environ;
 namespace faults {
 namespace {
 
-constexpr int64_t kGuardNs = 50'000'000'000;  // a cell that takes longer hangs
+constexpr int64_t kGuardNs = 50'000'000'000;  // a cell that takes longer counts as hanging
 constexpr int64_t kLateNs = 1'000'000'000;
 
-// Each job has an address of its own on loopback, so that none of its ports can be what a connection of another program, or
-// of the job before, has just been given.
+// Returns different loopback addresses for each job, so that none of its ports can have been given to a
+// connection of another program, or of the previous job.
 std::vector<std::string> own_addresses(int workers) {
   static int jobs = 0;
   const auto process = static_cast<unsigned>(getpid());
@@ -50,7 +50,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return list;
 }
 
-// The page, and the processes around it.
+// The shared page and the worker processes.
 class ProcessJob {
  public:
   ProcessJob(const WorkerCell& cell, const ProcessSetup& setup) : cell_(cell), setup_(setup) {
@@ -85,7 +85,7 @@ class ProcessJob {
     const int64_t end = now_ns() + kGuardNs;
     bool over = true;
     if (cell_.fault == WorkerFault::kCutOff) {
-      // Where a worker has ended before, nobody comes there: the guard, and what is said of it below.
+      // If a worker ends early, no worker gets there. The await ends, and the checks below report it.
       if (page_->await([this] { return page_->inside.load() || any_ended(); }, kGuardNs)) {
         page_->cause();
         setup_.cut();
@@ -94,7 +94,8 @@ class ProcessJob {
     if (cell_.fault == WorkerFault::kCutOff) {
       over = page_->await([this] { return page_->peers_runs_are_over() || any_ended(); }, end - now_ns());
     } else if (cell_.fault == WorkerFault::kStopped) {
-      // Each has given it up by then, by its own lease: who has only heard of it from another still listens to worker 0.
+      // By then each peer has declared it lost when its own lease expired. A peer that has only learned of
+      // the loss from another one still listens to worker 0.
       over = page_->await([this] { return page_->peers_are_told() || any_ended(); }, end - now_ns());
       kill(processes_[cell_.guilty].pid, SIGCONT);
     }
@@ -119,7 +120,8 @@ class ProcessJob {
     }
     out.cause_ns.store(page_->cause_ns.load());
     if (cell_.fault != WorkerFault::kLate && cell_.fault != WorkerFault::kNeverStarted) return;
-    // Nobody does anything: the first one's deadline is the cause.
+    // No member causes these faults by an action, so the cause is the deadline of the first member that
+    // waits.
     int64_t first = 0;
     for (int r = 0; r < cell_.members(); ++r) {
       const int64_t coming = page_->replicas[r].coming_ns;
@@ -156,7 +158,7 @@ class ProcessJob {
     process.pid = fork();
     if (process.pid < 0) std::abort();
     if (process.pid == 0) {
-      // It does not outlive this program, whatever ends that.
+      // The worker must not outlive this program, however that ends.
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent) _exit(127);
       if (fd_ == kPageFd ? fcntl(fd_, F_SETFD, 0) < 0 : dup2(fd_, kPageFd) < 0) _exit(127);
@@ -201,7 +203,7 @@ class ProcessJob {
                                       : " ended with " + std::to_string(WEXITSTATUS(status)));
   }
 
-  // Of a worker that has ended in its own time: its other runs, its data, and what it held.
+  // For a worker that ended by itself: checks its other runs, its data and its resources.
   std::string what_it_left(int worker) const {
     const ProcessPage::Worker& from = page_->workers[worker];
     const std::string who = "worker " + std::to_string(worker) + ": ";

@@ -13,18 +13,19 @@
 
 namespace faults {
 
-// How a process of a job is started: what goes before the program's own command, and into its environment.
+// How the processes of a job are started: the prefix of the command, and the environment.
 struct ProcessSetup {
-  std::vector<std::string> addresses;                        // of all workers, host:port; none: on loopback
-  std::function<std::vector<std::string>(int)> environment;  // of a worker, NAME=value
-  std::function<std::vector<std::string>(int)> prefix;       // of a worker's command, such as ip netns exec
-  // What the player does when the guilty one is where it is to be cut off.
+  std::vector<std::string> addresses;                        // host:port of each worker; empty = on loopback
+  std::function<std::vector<std::string>(int)> environment;  // NAME=value, for one worker
+  std::function<std::vector<std::string>(int)> prefix;       // of one worker's command, such as ip netns exec
+  // Cuts the link of the guilty worker, and restores it.
   std::function<void()> cut, mend;
 };
 
 inline constexpr int64_t kProcessLeaseNs = 2'000'000'000;
 
-// Plays the cell; "" or what went wrong beside the reports: a worker that ended as it should not, or did not.
+// Plays the cell. Returns "", or what went wrong apart from the reports: a worker that ended wrongly or did
+// not end.
 std::string play_processes(const WorkerCell& cell, const ProcessSetup& setup, WorkerOutcome& out);
 
 }  // namespace faults

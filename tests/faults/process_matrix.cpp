@@ -30,7 +30,7 @@ std::vector<WorkerCell> process_cells_of(WorkerFault fault, bool whole, uint64_t
                 }
   std::mt19937_64 random(seed + static_cast<uint64_t>(fault));
   std::shuffle(cells.begin(), cells.end(), random);
-  // Of those that differ in drawn axes alone, one.
+  // Keep one of the cells that differ only in randomly chosen axes.
   const auto key = [whole](const WorkerCell& c) {
     const int32_t collective = c.fault == WorkerFault::kNobody ? c.collective : 0;
     return whole ? std::tuple(c.form, c.workers, c.replicas, c.guilty, c.local, collective)

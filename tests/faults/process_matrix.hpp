@@ -15,17 +15,17 @@ struct ProcessResult : Tally {
   Form form;
 };
 
-// `whole`: all of {2, 3 workers} x {1, 2 replicas} x who x form, each with a collective, size and step that `seed` draws;
-// else one of each form.
+// With `whole`, returns all of {2, 3 workers} x {1, 2 replicas} x who x form; otherwise one cell of each
+// form. `seed` determines collective, size and step.
 std::vector<WorkerCell> process_cells_of(WorkerFault fault, bool whole, uint64_t seed);
 
-// Plays it, and counts it.
+// Plays a cell and adds its result.
 void play_and_count(const WorkerCell& cell, const ProcessSetup& setup, Tally& result);
 
-// Results by form; those without a cell are left out.
+// Returns the results by form. Forms without a cell are omitted.
 std::vector<ProcessResult> play_all_processes(WorkerFault fault, const Options& options);
 
-// What the contract says of a fault's slowest return, in ns; 0: nothing.
+// Returns the documented maximum for a fault's slowest return, in ns; 0 = none.
 int64_t most_ns_of(WorkerFault fault);
 
 }  // namespace faults

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that the worker processes of a cell share with the test: a page, with a word on which they wait
-// for each other.
+// The memory that the worker processes of a cell share with the test: a page, which contains a word on which
+// they wait for each other.
 #pragma once
 
 #include <linux/futex.h>
@@ -17,7 +17,7 @@
 
 namespace faults {
 
-// A Report that another process can read.
+// A Report in memory that another process can read.
 struct PlainReport {
   int32_t code, replica, device, collective, group, worker;
   int64_t sequence;
@@ -62,25 +62,26 @@ struct ProcessPage {
     PlainReport report;
   };
   struct alignas(128) Worker {
-    std::atomic<bool> over{false};  // the run with the fault
-    std::atomic<bool> told{false};  // and the one after it
+    std::atomic<bool> over{false};  // the run with the fault has ended
+    std::atomic<bool> told{false};  // and so has the run after it
     dist_status before = DIST_OK, run = DIST_OK, after = DIST_OK, end = DIST_OK;
     int64_t returned_ns = 0;
     int64_t left_bytes = 0;
-    std::atomic<int> wrong_data{0};  // sums that are not what they should be
+    std::atomic<int> wrong_data{0};  // sums with a wrong result
     PlainReport before_report, run_report, after_report, end_report;
   };
 
   WorkerCell cell;
-  int64_t timeout_ns = 0;            // of what is late, or of all that waits for one that never starts
-  std::atomic<uint32_t> changes{0};  // the word
+  int64_t timeout_ns = 0;            // of late members, or of all members that wait for a worker that never
+                                     // starts
+  std::atomic<uint32_t> changes{0};  // the word on which processes wait
   std::atomic<int64_t> cause_ns{0};
   std::atomic<bool> inside{
-      false};  // the guilty one is where its strategy is to be shut down, or its link cut
+      false};  // the guilty worker has reached the point where its strategy is shut down or its link cut
   Replica replicas[kMostMembers];
   Worker workers[kMostWorkers];
 
-  // False: somebody was the cause before.
+  // Returns false if another replica was the cause before.
   bool cause() {
     int64_t none = 0;
     return cause_ns.compare_exchange_strong(none, now_ns());
@@ -89,7 +90,7 @@ struct ProcessPage {
     changes.fetch_add(1);
     syscall(SYS_futex, &changes, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
   }
-  // Until it is true. With `most_ns`: or until then.
+  // Waits until the condition is true, or at most `most_ns` if this is not 0.
   template <class Condition>
   bool await(Condition condition, int64_t most_ns = 0) {
     const int64_t end = now_ns() + most_ns;
@@ -105,7 +106,8 @@ struct ProcessPage {
       syscall(SYS_futex, &changes, FUTEX_WAIT, seen, most_ns == 0 ? nullptr : &left, nullptr, 0);
     }
   }
-  // All replicas but the guilty ones. Who has left a run stays where it was.
+  // Whether all replicas except the guilty ones have reached the phase. A replica that has left its run stays
+  // in its last phase.
   bool peers_are(int phase) const {
     for (int r = 0; r < cell.members(); ++r) {
       if (!cell.is_guilty(r) && replicas[r].phase.load() < phase) return false;

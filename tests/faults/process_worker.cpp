@@ -17,9 +17,9 @@
 namespace faults {
 namespace {
 
-constexpr int kNumbers = 3000;  // of a sum that is looked at
+constexpr int kNumbers = 3000;  // in a sum whose result is checked
 
-// A sum of numbers that all replicas have; false: they come out wrong.
+// Sums numbers that all replicas know. Sets `right` to false if the result is wrong.
 dist_status add_numbers(dist_replica* member, int salt, bool* right) {
   const int n = dist_replica_num_replicas(member);
   const int me = dist_replica_id(member);
@@ -59,7 +59,7 @@ class ProcessActor {
         me_(dist_replica_id(member)),
         side_(place.page.replicas[me_]) {}
 
-  // Throws where that is the fault.
+  // Throws if that is the fault.
   dist_status play() {
     dist_status status = DIST_OK;
     for (int k = 0; k < kSteps && status == DIST_OK && !gone_; ++k) {
@@ -124,7 +124,7 @@ class ProcessActor {
     if (status == DIST_OK) status = step.begin();
     return status == DIST_OK ? step.end() : status;
   }
-  // What happens before it comes to the step after all.
+  // Acts before the step, if the member still does the step.
   dist_status act(int k) {
     switch (cell_.fault) {
       case WorkerFault::kEarlyReturn:
@@ -133,7 +133,7 @@ class ProcessActor {
       case WorkerFault::kKilled: page_.cause(), raise(SIGKILL); break;
       case WorkerFault::kExited: page_.cause(), _exit(0);
       case WorkerFault::kStopped:
-        // Once: nobody lets it go on a second time.
+        // Only once: it is not continued a second time.
         if (page_.cause()) raise(SIGSTOP);
         break;
       case WorkerFault::kCutOff:
@@ -204,7 +204,7 @@ class ProcessWorker {
     }
     out_.told.store(true);
     place_.page.changed();
-    // Who left before the others have run again would be lost to them, too.
+    // If it left before the others have run again, they would lose it too.
     if (!guilty_) place_.page.await([this] { return place_.page.peers_are_told(); });
     if (strategy_ != nullptr) out_.end = dist_strategy_destroy(strategy_);
     if (out_.end != DIST_OK) out_.end_report.keep(latest_report());
@@ -229,7 +229,7 @@ class ProcessWorker {
         ender = std::thread([&page, this, ending] {
           page.await([&] { return page.inside.load(); });
           page.cause();
-          // Without waiting for functions that are inside: the guilty one waits for its peers there.
+          // Does not wait for functions that are running, because the guilty one waits for its peers there.
           const dist_status status = dist_strategy_shutdown(ending, 0);
           if (status != DIST_OK && status != DIST_DEADLINE_EXCEEDED) out_.end = status;
           if (dist_strategy_destroy(ending) != DIST_OK) out_.end = DIST_INTERNAL;

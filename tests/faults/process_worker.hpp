@@ -4,10 +4,10 @@
 
 namespace faults {
 
-// Where a worker finds the page.
+// The descriptor of the page in a worker.
 inline constexpr int kPageFd = 3;
 
-// Plays worker `worker` of the page behind the descriptor; the process' exit status.
+// Plays worker `worker` of the page behind the descriptor. Returns the exit status of the process.
 int play_as_process(int page_fd, int worker);
 
 }  // namespace faults

@@ -19,7 +19,7 @@ static unsigned long long next_number(void) {
   return seed >> 33;
 }
 
-/* Counts on both servers, after a time that differs. */
+/* Counts on both servers, after a variable delay. */
 static dist_status count(dist_closure* closure, dist_value* arguments, dist_value** out_result,
                          void* user_data) {
   (void)arguments, (void)out_result, (void)user_data;
@@ -44,14 +44,14 @@ static void every_closure_counts_once(void** state) {
   int kills = 0, stops = 0;
   int64_t next_fault = 0;
   for (int scheduled = 0; scheduled < closures || stats_of(&c).mark < closures;) {
-    /* Some are always waiting, so that whoever is hit is inside of one as a rule. */
+    /* Keep some closures queued, so that a worker that is hit usually runs one. */
     while (scheduled < closures && stats_of(&c).queued < 64) {
       schedule_closures(&c, "count", 1);
       ++scheduled;
     }
     if (stats_of(&c).mark < next_fault) {
       poll(NULL, 0, 1);
-      /* All that is left may be with workers that are stopped. */
+      /* All remaining closures may be on workers that are stopped. */
       if (scheduled == closures && stats_of(&c).queued + stats_of(&c).in_flight <= NUM_WORKERS)
         next_fault = 0;
       continue;

@@ -30,7 +30,7 @@ double microseconds(const std::vector<int64_t>& latencies_ns, double share) {
 
 class Table {
  public:
-  // `classes`: what a fault's cells are divided by.
+  // `classes` names the axis by which a fault's cells are classified.
   Table(const char* classes, uint64_t seed, const char* deadlines = "deadlines by a clock moved by hand")
       : classes_(classes), seed_(seed) {
     std::printf("seed %" PRIu64 "; from the cause to each peer's return; %s\n\n", seed, deadlines);
@@ -45,7 +45,7 @@ class Table {
     const std::string line = print(fault, part, result);
     json_ += (json_.empty() ? "" : ",\n") + line;
   }
-  // Prints the total; whether all is well.
+  // Prints the total, and returns whether everything is correct.
   bool end(bool may_be_empty = false) {
     (void)print("total", "", total_);
     return total_.wrong == 0 && total_.leftovers == 0 && (total_.cells > 0 || may_be_empty);
@@ -94,7 +94,7 @@ bool write_file(const std::string& path, const std::string& text) {
   return false;
 }
 
-// Whether a fault's peers were back as soon as the contract says.
+// Whether the peers returned within the documented time.
 bool holds(WorkerFault fault, const Tally& result) {
   const int64_t most_ns = most_ns_of(fault);
   int64_t slowest = 0;

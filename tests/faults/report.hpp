@@ -11,24 +11,25 @@
 namespace faults {
 
 struct ReportOptions {
-  std::string json;   // a file, "": none
-  std::string peers;  // peers.list, to play what it can of the matrix on them, too; "": none
+  std::string json;   // path of the file; "" = none
+  std::string peers;  // peers.list, to play the same cells with other libraries; "" = none
 };
 
-// Plays all faults and prints a line a class as it goes. Whether all is well with libdist.
+// Plays all faults, and prints a line per class as soon as it is complete. Returns whether libdist's results
+// are all correct.
 bool report(const Options& options, const ReportOptions& to);
 
-// The same of the matrix over workers, which no peers play.
+// The same for the matrix over workers, which peers do not play.
 bool report_workers(const Options& options, const ReportOptions& to);
 
-// The same over workers that are processes. `namespaces`: what their links can do instead. `hold`: it is not well either where
-// the slowest return is later than the contract says.
+// The same over workers that are processes. With `namespaces`, plays the faults of links instead. With
+// `hold`, a return that is later than documented also counts as an error.
 bool report_processes(const Options& options, const ReportOptions& to, bool namespaces, bool hold);
 
-// The value below which that share of them lies; 0 of none.
+// Returns the value below which this share of the values lies; 0 if there are none.
 double quantile(std::vector<double> values, double share);
 
-// As JSON has it.
+// Quotes a JSON string.
 using bench::quoted;
 
 }  // namespace faults

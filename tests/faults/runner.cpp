@@ -38,7 +38,7 @@ void Runner::run_until(int64_t timeout_ns) {
     dist_replica_fn fn;
     void* user_data;
   };
-  static Body body;  // in use until those still inside are out
+  static Body body;  // used until all late members have left
   body = {fn_, user_data_};
   const dist_values_fn act = [](dist_replica* replica, dist_value*, dist_value*, dist_value**, void* given) {
     const auto& inner = *static_cast<const Body*>(given);
@@ -66,7 +66,7 @@ struct HostThread {
   void* user_data;
   dist_status status = DIST_OK;
   Report report;
-  bool left = false;  // or the thread ended inside the run
+  bool left = false;  // by returning, or because the thread ended inside the run
 };
 
 void* enter_one(void* argument) {
@@ -112,7 +112,7 @@ Report latest_report() {
           info.message, info.tag,     info.expected,       info.received,   info.hint,  info.worker};
 }
 
-// ---- Holdings ----
+// ---- Resources ----
 
 namespace {
 
@@ -140,7 +140,7 @@ int count_entries(const char* path) {
   return count;
 }
 
-// How many threads oneTBB may start in all, for as long as it likes.
+// The number of threads that oneTBB may start and keep.
 int tbb_threads() { return static_cast<int>(std::thread::hardware_concurrency()) - 1; }
 
 }  // namespace
@@ -153,7 +153,8 @@ Holdings holdings() {
 
 std::string left_behind(Holdings& before) {
   static int started_by_tbb = 0;
-  // Joined threads need microseconds; so does the last one that frees a strategy which was shut down around it.
+  // Joined threads take microseconds to disappear. So does the last thread that frees a strategy which was
+  // shut down around it.
   constexpr int64_t kPatienceNs = 2'000'000'000;
   Holdings now = holdings();
   const int64_t start = now_ns();

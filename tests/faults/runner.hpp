@@ -14,11 +14,11 @@ class Runner {
   Runner(dist_strategy* strategy, dist_threads threads, dist_replica_fn fn, void* user_data)
       : strategy_(strategy), threads_(threads), fn_(fn), user_data_(user_data) {}
 
-  // `caller_ends`: the thread that calls dist_run() ends inside it.
+  // With `caller_ends`, the thread that calls dist_run() ends inside it.
   void run(bool caller_ends);
-  // With a deadline.
+  // Runs with a deadline.
   void run_until(int64_t timeout_ns);
-  // Waits until the strategy takes runs again.
+  // Waits until the strategy accepts runs again.
   void await_idle();
 
   dist_status status() const { return status_; }
@@ -40,7 +40,7 @@ class Runner {
   bool returned_ = false;
 };
 
-// Counts what is not given back.
+// An allocator that counts outstanding memory.
 dist_allocator counting_allocator();
 
 struct Holdings {
@@ -49,8 +49,8 @@ struct Holdings {
   int descriptors = 0;
 };
 Holdings holdings();
-// What is held beyond `before`, in words; "": nothing. Ended threads are still listed for a moment, and
-// oneTBB may start its few: `before` then grows.
+// Describes the resources that are held in addition to `before`; "" = none. Waits a moment for ended threads
+// to disappear. oneTBB may start some threads; `before` is then increased.
 std::string left_behind(Holdings& before);
 
 }  // namespace faults

@@ -31,7 +31,7 @@ const Lines& shown(const Lines& lines) {
   return lines.empty() ? nothing : lines;
 }
 
-// Some of the columns.
+// As many columns as fit on the page.
 class Page {
  public:
   Page(const SideBySide& table, std::vector<size_t> columns) : table_(table), columns_(std::move(columns)) {

@@ -12,9 +12,9 @@ struct SideBySide {
   using Lines = std::vector<std::string>;
   struct Row {
     std::string name;
-    std::vector<Lines> cells;  // as many as columns; without a line: "-"
+    std::vector<Lines> cells;  // one per column; an empty one is shown as "-"
   };
-  std::vector<std::string> columns;  // broken at blanks where that is narrower
+  std::vector<std::string> columns;  // broken at blanks if that makes the column narrower
   std::vector<Row> rows;
 };
 

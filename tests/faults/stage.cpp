@@ -12,7 +12,7 @@ void must(dist_status status) {
   if (status != DIST_OK) std::abort();
 }
 
-// Replica r has the devices of row r of a mesh.
+// Replica r gets the devices of row r of a mesh.
 dist_device_assignment* assign(int32_t replicas, int32_t devices) {
   const int32_t mesh[] = {replicas, devices, 1, 1};
   const int32_t row[] = {1, devices, 1, 1};
@@ -41,7 +41,7 @@ Stage::Set Stage::make(dist_clock_fn clock) const {
   options.mesh = &mesh;
   options.num_replicas = members_;
   options.threads = threads_;
-  options.timeout_ns = -1;  // a hang is to be seen as one
+  options.timeout_ns = -1;  // no deadline, so that a hang is noticed
   host.allocator = counting_allocator();
   host.clock = clock;
   const dist_mesh_axis axis{kAxis, members_};

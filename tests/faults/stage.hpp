@@ -8,12 +8,12 @@
 
 namespace faults {
 
-// The strategies of cells that are alike in threads, in the number of members, and in what these are.
+// The strategies of cells that have the same threads, number of members, and kind of members.
 class Stage {
  public:
-  // `clock`: what is moved by hand.
+  // `clock` is the clock that the test advances.
   Stage(const Cell& cell, dist_clock_fn clock);
-  // False: a strategy could not be ended.
+  // Returns false if a strategy could not be destroyed.
   bool end();
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
@@ -22,7 +22,7 @@ class Stage {
     return cell.threads == threads_ && cell.members == members_ && cell.devices() == devices_;
   }
   dist_strategy* strategy(bool timed) const { return timed ? timed_.strategy : plain_.strategy; }
-  // Two groups of all replicas. Logical devices have one, which they know themselves.
+  // Returns one of two groups of all replicas. Logical devices have one group, which they know themselves.
   const dist_group* group(bool timed, int which) const { return (timed ? timed_ : plain_).groups[which]; }
 
  private:

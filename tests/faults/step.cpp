@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kColumns = 3;
 
-// Rows of the smallest tensor: a part of what all hold together, where that is cut or joined.
+// Returns the rows of the smallest tensor. If the tensor is divided or joined, this is one part of the whole.
 int64_t rows_of(Size size, int parts) {
   switch (size) {
     case Size::kSmall: return 1;
@@ -44,7 +44,7 @@ Step::Step(dist_replica* replica, const Recipe& recipe) : replica_(replica), rec
 }
 
 Step::~Step() {
-  // A thread that is being ended comes by here too.
+  // Also reached when a thread is being ended.
   ruin(data_);
   ruin(descriptions_);
   dist_work_destroy(work_);
@@ -62,7 +62,7 @@ T* Step::take_pair(T first, T second) {
   return pair;
 }
 
-// Of what the member gives, or gets.
+// Returns the shape of the member's inputs (`gives`) or outputs.
 std::array<int64_t, 2> Step::shape_of(bool gives, int64_t columns) const {
   const int members = dist_replica_num_replicas(replica_);
   const int64_t part = rows_of(recipe_.size, members);
@@ -74,7 +74,7 @@ std::array<int64_t, 2> Step::shape_of(bool gives, int64_t columns) const {
     case DIST_COLLECTIVE_SCATTER: return {gives ? whole : part, columns};
     case DIST_COLLECTIVE_HALO_EXCHANGE: return {part + (gives ? 0 : 2), columns + (gives ? 0 : 2)};
     case DIST_COLLECTIVE_RESHARD: {
-      // Of rows, columns are made.
+      // Rows become columns.
       const int64_t few = rows_of(recipe_.size, members * members);
       if (gives || recipe_.wrong == Fault::kOtherSplit) return {few, columns * members};
       return {few * members, columns};
@@ -89,7 +89,7 @@ void Step::make_lists() {
   in_ = static_cast<dist_tensor*>(take(n_ * sizeof(dist_tensor)));
   out_ = static_cast<dist_tensor*>(take(n_ * sizeof(dist_tensor)));
   for (std::size_t t = 0; t < n_; ++t) {
-    // In a list the last tensor alone is wrong.
+    // In a list, only the last tensor is wrong.
     const bool last = t + 1 == n_;
     const auto tensor = [&](bool gives) {
       const auto sizes = shape_of(gives, kColumns + (wrong_count && last ? 1 : 0));
@@ -113,7 +113,7 @@ void Step::ruin(std::vector<Block>& blocks) {
   blocks.clear();
 }
 
-// Tiles one below the other, with one element around each; or, wrongly, side by side.
+// Tiles below each other, with one element around each. The wrong call has them side by side.
 dist_status Step::exchange_halos(const dist_collective_options& options) {
   const int64_t members = dist_replica_num_replicas(replica_);
   const bool beside = recipe_.wrong == Fault::kOtherSplit;
@@ -126,7 +126,7 @@ dist_status Step::exchange_halos(const dist_collective_options& options) {
   return dist_halo_exchange(replica_, in_, &halo, out_, &options);
 }
 
-// From rows to columns; or, wrongly, to rows.
+// From rows to columns. The wrong call asks for rows.
 dist_status Step::reshard(const dist_collective_options& options) {
   const int64_t members = dist_replica_num_replicas(replica_);
   const bool stays = recipe_.wrong == Fault::kOtherSplit;
@@ -147,7 +147,7 @@ dist_status Step::call_on_tensors(const dist_collective_options& options, dist_w
   const dist_reduce_op op = recipe_.own_operator               ? DIST_REDUCE_USER
                             : recipe_.wrong == Fault::kWrongOp ? DIST_REDUCE_MAX
                                                                : DIST_REDUCE_SUM;
-  // Those of kCollectives that have tensors.
+  // The collectives of kCollectives that have tensors.
   // @every collective but NONE, RETURN, BARRIER, MERGE_CALL, REDUCE_APPLY
   switch (recipe_.kind) {
     case DIST_COLLECTIVE_ALL_REDUCE: return dist_all_reduce(replica_, op, in_, out_, n_, &options, out_work);
@@ -192,7 +192,7 @@ dist_status Step::call() {
   } else {
     status = call_on_tensors(options, out_work);
   }
-  // The library has copies, or has returned for good.
+  // The library has copied these, or the call has returned.
   ruin(descriptions_);
   if (status != DIST_OK || recipe_.form == Form::kBlocking) ruin(data_);
   return status;

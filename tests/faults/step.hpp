@@ -14,7 +14,8 @@ namespace faults {
 
 class Step {
  public:
-  // `kind`: a DIST_COLLECTIVE_... `wrong`: how the call differs from the peers'; any other fault: not at all.
+  // `kind` is a DIST_COLLECTIVE_... constant. `wrong` is how the call differs from those of the peers; faults
+  // of other kinds do not change the call.
   struct Recipe {
     int32_t kind;
     Form form;
@@ -22,7 +23,7 @@ class Step {
     std::string tag;
     const dist_group* group = nullptr;
     int64_t timeout_ns = 0;
-    bool own_operator = false;  // all reduce by an operator of the host
+    bool own_operator = false;  // all reductions use an operator of the host
     Fault wrong = Fault::kEarlyReturn;
     bool flat = false;  // tensors of one dimension
   };
@@ -32,18 +33,18 @@ class Step {
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
 
-  // Planned: makes the plan.
+  // Makes the plan, if the form is planned.
   dist_status prepare();
-  // Begins it where it is not blocking.
+  // Starts it, unless it is blocking.
   dist_status begin();
-  // Ends it; afterwards its memory is gone.
+  // Completes it, and frees its memory.
   dist_status end();
   dist_status all() {
     dist_status status = prepare();
     if (status == DIST_OK) status = begin();
     return status == DIST_OK ? end() : status;
   }
-  // Another round on the same memory; planned and blocking alike.
+  // Starts another round on the same memory, if it is planned or blocking.
   dist_status cancel() { return dist_work_cancel(work_); }
 
  private:

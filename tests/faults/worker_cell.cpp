@@ -71,7 +71,7 @@ std::vector<WorkerCell> worker_cells_of(WorkerFault fault, bool whole, uint64_t 
                     cell.collective = collective, cell.form = form;
                     if (means_something(cell)) cells.push_back(cell);
                   }
-  // Peers of a worker 0 that does not come wait a second for its report.
+  // The peers of a late worker 0 wait one second for its report.
   const auto slow = [](const WorkerCell& c) { return c.timed() && c.guilty == 0 && c.workers > 2; };
   if (!whole) std::erase_if(cells, slow);
   std::mt19937_64 random(seed + static_cast<uint64_t>(fault));
@@ -79,7 +79,7 @@ std::vector<WorkerCell> worker_cells_of(WorkerFault fault, bool whole, uint64_t 
   const auto key = [whole](const WorkerCell& c) {
     return std::tuple(c.workers, c.replicas, c.guilty, c.local, c.when, whole ? c.collective : 0);
   };
-  // Of those that differ in drawn axes alone, one.
+  // Keep one of the cells that differ only in randomly chosen axes.
   const auto less = [&](const WorkerCell& a, const WorkerCell& b) { return key(a) < key(b); };
   std::stable_sort(cells.begin(), cells.end(), less);
   const auto alike = [&](const WorkerCell& a, const WorkerCell& b) { return key(a) == key(b); };

@@ -12,9 +12,9 @@ namespace {
 constexpr char kAlone[] = " only: worker 0, which reports for all workers, ";
 
 bool leaves(const WorkerCell& cell) { return cell.fault <= WorkerFault::kThrown; }
-// Some of the worker's replicas do nothing wrong: its own group finds it out.
+// Some replicas of the worker make no mistake, so its own group detects the fault.
 bool found_at_home(const WorkerCell& cell) { return cell.replicas > 1 && cell.local >= 0; }
-// The worker is not there to be told, or only when all is over.
+// The worker does not receive reports, or receives them only after everything has ended.
 bool gone(const WorkerCell& cell) { return cell.silent() || cell.fault == WorkerFault::kNeverStarted; }
 // Whether worker 0 can report for all.
 bool reporter_reports(const WorkerCell& cell) {
@@ -27,7 +27,7 @@ struct Named {
   int replica = -1;
 };
 
-// Of two replicas that disagree, the second one.
+// If two replicas disagree, the second is reported.
 int culprit_at_home(const WorkerCell& cell) {
   return cell.disagrees() ? cell.guilty * cell.replicas + 1 : cell.first_guilty();
 }
@@ -60,7 +60,7 @@ Named named_by_peers(const WorkerCell& cell) {
   return named;
 }
 
-// By those of the guilty worker who are told of it.
+// What the replicas of the guilty worker report, if they get a report.
 Named named_at_home(const WorkerCell& cell) {
   if (cell.fault == WorkerFault::kCancelled || cell.fault == WorkerFault::kShutDown)
     return {DIST_CANCELLED, 0, -1};
@@ -99,7 +99,7 @@ std::string check_peer(const WorkerCell& cell, const std::string& who, dist_stat
   findings.equal("tag", report.tag, tag_of(cell, cell.step()));
   findings.some("hint", report.hint);
   findings.has("message", report.message, "worker " + std::to_string(named_by_peers(cell).worker));
-  // Without worker 0 each says alone what it knows, of who has come, say.
+  // Without worker 0, every worker reports only what it knows, for example about who has arrived.
   if (reporter_reports(cell)) {
     findings.lacks("message", report.message, kAlone);
     if (common.empty()) common = report.message;
@@ -112,7 +112,8 @@ std::string check_at_home(const WorkerCell& cell, const WorkerOutcome& outcome, 
   const Side& side = outcome.sides[replica];
   const std::string who = "replica " + std::to_string(replica);
   const bool none = cell.is_guilty(replica) && leaves(cell);
-  // A worker's own replicas count a plan's making and its rounds with the rest, and name a round by the making.
+  // Within the worker, making a plan and its rounds share one count, and a round is reported with the number
+  // of its making.
   const bool own_plan = cell.form == Form::kPlanned && found_at_home(cell);
   const int sequence = own_plan ? (cell.checked ? 3 : 2) * cell.step() + 1 : cell.sequence();
   if (cell.timed() && side.report.sequence != sequence)
@@ -151,7 +152,7 @@ std::string judge(const WorkerCell& cell, const WorkerOutcome& outcome) {
     if (w != cell.guilty) {
       text = check_peer(cell, who, run.status, run.report, common);
     } else if (cell.fault == WorkerFault::kStopped || cell.fault == WorkerFault::kCutOff) {
-      // The others have gone on without it, and to it they are lost.
+      // The others have continued without it, so they are lost to it.
       if (run.status == DIST_OK) text = who + " goes well";
     } else if (!gone(cell)) {
       text = check(who, run.status, run.report, named_by_run_at_home(cell));

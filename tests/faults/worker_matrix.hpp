@@ -14,7 +14,7 @@ struct WorkerResult : Tally {
   When when;
 };
 
-// Results by when; those without a cell are left out.
+// Returns the results by `when`. Those without a cell are omitted.
 std::vector<WorkerResult> play_all(WorkerFault fault, const Options& options);
 
 }  // namespace faults

@@ -17,7 +17,7 @@ namespace faults {
 namespace {
 
 std::atomic<int64_t> the_clock_ns{1};
-// How often a replica's thread has looked at it.
+// Counts how often a replica's thread has read the clock.
 thread_local std::atomic<int>* looks = nullptr;
 
 int64_t look_at_clock(void*) {
@@ -64,7 +64,7 @@ Cluster::Cluster(const WorkerCell& cell)
     worker.cluster_resolver = resolver;
     worker.network = network_;
     options.threads = threads_;
-    options.timeout_ns = -1;  // a hang is to be seen as one
+    options.timeout_ns = -1;  // no deadline, so that a hang is noticed
     host.allocator = counting_allocator();
     if (timed_) host.clock = look_at_clock;
     must(dist_strategy_create(&options, &strategies_[w]));
@@ -91,25 +91,26 @@ struct WorkerScene {
   WorkerOutcome& out;
   std::atomic<int> looked[kMostMembers] = {};
   std::atomic<bool> over[kMostWorkers] = {};
-  std::atomic<bool> inside{false};  // the guilty one is where it is to be shut down
+  std::atomic<bool> inside{false};  // the guilty member has reached the point where its strategy is shut down
 
   void cause() {
     int64_t none = 0;
     out.cause_ns.compare_exchange_strong(none, now_ns());
   }
-  // Until all but the guilty ones are that far. Who has left a run stays there.
+  // Waits until all replicas except the guilty ones have reached the phase. A replica that has left its run
+  // stays in its last phase.
   void await(int phase) const {
     for (int r = 0; r < cell.members(); ++r) {
       while (!cell.is_guilty(r) && out.sides[r].phase.load() < phase) sched_yield();
     }
   }
-  // Until the other workers' runs are over.
+  // Waits until the runs of the other workers have ended.
   void await_runs() const {
     for (int w = 0; w < cell.workers; ++w) {
       while (w != cell.guilty && !over[w].load()) sched_yield();
     }
   }
-  // Until leaders that wait have looked at the clock some more.
+  // Waits until waiting leaders have read the clock some more times.
   void await_looks() const {
     for (int w = 0; w < cell.workers; ++w) {
       const int leader = w * cell.replicas;
@@ -129,7 +130,7 @@ class WorkerActor {
         me_(dist_replica_id(member)),
         side_(scene.out.sides[me_]) {}
 
-  // Throws where that is the fault.
+  // Throws if that is the fault.
   dist_status play() {
     looks = &scene_.looked[me_];
     dist_status status = DIST_OK;
@@ -174,7 +175,7 @@ class WorkerActor {
     if (status == DIST_OK) status = step.begin();
     return status == DIST_OK ? step.end() : status;
   }
-  // What happens before it comes to the step after all.
+  // Acts before the step, if the member still does the step.
   dist_status act() {
     switch (cell_.fault) {
       case WorkerFault::kEarlyReturn:
@@ -255,7 +256,7 @@ void play(Cluster& cluster, const WorkerCell& cell, WorkerOutcome& out) {
     while (!scene.inside.load()) sched_yield();
     scene.cause();
     (void)cluster.take(cell.guilty);
-    // Without waiting for functions that are inside: the guilty one waits for its peers there.
+    // Does not wait for functions that are running, because the guilty one waits for its peers there.
     const dist_status status = dist_strategy_shutdown(ending, 0);
     if (status != DIST_OK && status != DIST_DEADLINE_EXCEEDED) std::abort();
     if (dist_strategy_destroy(ending) != DIST_OK) std::abort();

@@ -13,11 +13,11 @@
 
 namespace faults {
 
-// The strategies of cells that are alike in threads and in the numbers of workers and replicas.
+// The strategies of cells that have the same threads and the same numbers of workers and replicas.
 class Cluster {
  public:
   explicit Cluster(const WorkerCell& cell);
-  // False: a strategy could not be ended.
+  // Returns false if a strategy could not be destroyed.
   bool end();
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
@@ -27,7 +27,7 @@ class Cluster {
            cell.timed() == timed_;
   }
   dist_strategy* strategy(int worker) const { return strategies_[worker]; }
-  // The worker's strategy is gone, or about to be.
+  // Takes the worker's strategy, to destroy it.
   dist_strategy* take(int worker) {
     lost_ = true;
     return std::exchange(strategies_[worker], nullptr);
@@ -44,7 +44,7 @@ class Cluster {
 };
 
 struct WorkerOutcome {
-  Side sides[kMostMembers];  // replicas of all workers
+  Side sides[kMostMembers];  // the replicas of all workers
   struct Run {
     dist_status status = DIST_OK;
     Report report;
@@ -55,11 +55,11 @@ struct WorkerOutcome {
 
 void play(Cluster& cluster, const WorkerCell& cell, WorkerOutcome& out);
 
-// The same workers with nobody doing anything wrong, and a sum that is looked at; where one is lost, all others say so.
-// "" or what went wrong.
+// Runs the same workers without a fault, with a sum whose result is checked. If a worker is lost, all others
+// must report that. Returns "" or what went wrong.
 std::string play_well(const Cluster& cluster, const WorkerCell& cell);
 
-// The tag of a step's collective.
+// Returns the tag of a step's collective.
 std::string tag_of(const WorkerCell& cell, int step);
 
 }  // namespace faults
