@@ -70,7 +70,7 @@ Explorer::Result Explorer::run_all() {
   return result_;
 }
 
-// The last run once more, with words.
+// Repeats the last run and records its schedule as text.
 void Explorer::show_fault() {
   result_.fault = std::move(fault_);
   fault_.clear();
@@ -90,7 +90,7 @@ void Explorer::run_once() {
   machine_.exact = options_.exact;
   machine_.fibers = 0;
   scenario_.make(*this);
-  // Each fiber waits before its first line as it does before every operation.
+  // Each fiber stops before its first line, as it does before every operation.
   for (int i = 0; i < machine_.fibers; ++i) {
     fibers_[static_cast<std::size_t>(i)].restart(fiber_main, this);
     what_[static_cast<std::size_t>(i)] = "";
@@ -126,7 +126,8 @@ void Explorer::step(Kind kind, Cell* cell, const char* what) {
   fibers_[fiber].switch_to(main_);
 }
 
-// Chooses who goes on: running_. Stores are let out on the way. False: the run is over.
+// Chooses the fiber that continues and stores it in running_. Flushes stores that are chosen before it.
+// Returns false if the run has ended.
 bool Explorer::next() {
   running_ = -1;
   for (;;) {
@@ -164,7 +165,8 @@ Explorer::Mask Explorer::enabled() const {
   return mask;
 }
 
-// What was tried or asleep before stays so, unless the step just made could change what comes of it.
+// Returns the transitions that were asleep or tried in the previous state and still are: those that commute
+// with the step just made.
 Explorer::Mask Explorer::asleep_after(const Choice& before, Mask enabled) const {
   Mask asleep = 0;
   for (int t = 0; t < 2 * kFibers; ++t) {
@@ -174,7 +176,7 @@ Explorer::Mask Explorer::asleep_after(const Choice& before, Mask enabled) const 
   return asleep;
 }
 
-// A new state. False: the run ends here.
+// Adds the choice of a new state. Returns false if the run ends here.
 bool Explorer::extend() {
   Choice choice{};
   choice.enabled = enabled();
@@ -204,7 +206,8 @@ bool Explorer::extend() {
   choice.left = within_bound(choice) & static_cast<Mask>(~choice.asleep);
   const auto [found, added] = visited_.try_emplace(state, choice.asleep);
   if (!added) {
-    // Seen before: what was asleep at every visit, and is not now, has still to be run.
+    // The state has been seen before. Only transitions that were asleep at every earlier visit and are not
+    // asleep now remain to be run.
     choice.left &= found->second;
     choice.asleep &= found->second;
     found->second = choice.asleep;
@@ -222,15 +225,15 @@ Explorer::Mask Explorer::within_bound(const Choice& choice) const {
   return choice.enabled & (kFlushes | bit(choice.last));
 }
 
-// The fiber that ran goes on where it can: the first schedules are the simple ones.
+// Prefers the fiber that ran last, so that the first schedules are simple.
 int Explorer::pick(const Choice& choice) {
   if (choice.left == 0) return -1;
   if (choice.last >= 0 && (choice.left & bit(choice.last)) != 0) return choice.last;
   return std::countr_zero(choice.left);
 }
 
-// To the last state where something is left to try. The operation of what is tried there is found when the
-// run comes to it.
+// Returns to the last state that has an alternative left. The operation of this alternative is determined
+// when the run reaches it.
 bool Explorer::backtrack() {
   while (!choices_.empty()) {
     Choice& choice = choices_.back();
@@ -243,7 +246,7 @@ bool Explorer::backtrack() {
   return false;
 }
 
-// Nobody can go on: because all have finished, or they wait for each other.
+// No fiber can continue: either all have finished, or they wait for each other.
 void Explorer::conclude() {
   std::string stuck;
   for (int i = 0; i < machine_.fibers; ++i) {

@@ -24,51 +24,53 @@ class Explorer {
  public:
   struct Options {
     bool weak = true;      // store buffers
-    bool exact = true;     // races of plain data: on every way to every state, not only on those that are run
-    int preemptions = -1;  // of a fiber that could go on, at most; -1: any number
+    bool exact = true;     // check races of plain data on all paths to every state, not only on the paths
+                           // that are run
+    int preemptions = -1;  // maximum number of preemptions of fibers that could continue; -1 = no limit
     uint64_t most_runs = 20'000'000;
   };
   struct Result {
-    bool complete = false;  // all was explored, and nothing found
-    std::string fault;      // "": none
-    std::string schedule;   // how it comes to that
+    bool complete = false;  // everything was explored, and no fault was found
+    std::string fault;      // "" = none
+    std::string schedule;   // the schedule that leads to the fault
     uint64_t states = 0;
     uint64_t runs = 0;
     int longest = 0;
   };
 
-  // A scenario: make() sets up a run and adds its fibers; end() says what is wrong after all have finished.
+  // A scenario: make() sets up a run and adds its fibers. After all have finished, end() returns "" or what
+  // is wrong.
   struct Scenario {
     std::function<void(Explorer&)> make;
     std::function<std::string()> end;
   };
 
   static Result explore(const Scenario& scenario, const Options& options);
-  // The same; where there is a fault, it is looked for anew with as few preemptions as show it.
+  // The same, but a fault is searched for again with the smallest number of preemptions that shows it.
   static Result explore_to_the_point(const Scenario& scenario, const Options& options);
 
-  // The one that runs now; scenarios and atomics ask.
+  // The explorer that is running. Scenarios and atomics use it.
   static Explorer& current();
 
   void add_fiber(std::function<void()> body);
   Machine& machine() { return machine_; }
   int running() const { return running_; }
 
-  // Waits until the fiber that runs may do this.
+  // Blocks the running fiber until the explorer lets it perform this operation.
   void step(Kind kind, Cell* cell, const char* what);
-  // What came of it, for the schedule that a fault is shown with.
+  // Records the result of an operation, for the schedule of a fault.
   void note(uint64_t value);
-  // Ends the run: the protocol is at fault.
+  // Ends the run with a fault of the protocol.
   [[noreturn]] void fault(std::string text);
 
  private:
-  using Mask = uint16_t;  // transitions: fiber f goes on, or (f + kFibers) its oldest store is let out
+  using Mask = uint16_t;  // transitions: fiber f continues, or (f + kFibers) its oldest store is flushed
   struct Choice {
     Mask enabled;
-    Mask asleep;  // known to lead to nothing new, or tried by now
+    Mask asleep;  // known to lead to nothing new, or already tried
     Mask left;    // still to try
     int chosen;
-    Operation operation;  // of the chosen one
+    Operation operation;  // of the chosen transition
     int last;             // the fiber that ran before
     int preemptions;
   };
@@ -99,7 +101,8 @@ class Explorer {
   int running_ = -1;
   std::size_t depth_ = 0;
   std::vector<Choice> choices_;
-  std::unordered_map<uint64_t, Mask> visited_;  // states, and what was asleep there at every visit
+  std::unordered_map<uint64_t, Mask> visited_;  // states, each with the transitions that were asleep at every
+                                                // visit
   std::string fault_;
   std::vector<std::string> trace_;
   bool tracing_ = false;

@@ -20,15 +20,15 @@ static thread_local Fiber* entered = nullptr;
 void Fiber::entry() { entered->base(); }
 
 void Fiber::base() {
-  // Jumped to again for each restart: this frame stays for as long as the stack.
+  // Each restart jumps here. This frame exists as long as the stack.
   _setjmp(base_);
   main_(argument_);
   std::abort();
 }
 
-// Contexts are used for the first entry alone: they cost two system calls a switch, jumps none.
+// Contexts are used only for the first entry, because each switch costs two system calls. Jumps cost none.
 void Fiber::switch_to(Fiber& to) {
-  // The lowest thing in this frame.
+  // The lowest address in this frame.
   end_ = static_cast<char*>(__builtin_alloca(16));
   std::memset(end_, 0, 16);
   if (_setjmp(here_) != 0) return;

@@ -11,8 +11,8 @@
 
 namespace dist::model {
 
-// A stack that runs `main` over and over: restart() abandons whatever it is in the middle of, destructors
-// included. One fiber, or the thread that made it, runs at a time.
+// A stack that runs `main` repeatedly: restart() abandons a call at any point, without running destructors.
+// At any time, either one fiber runs or the thread that created it.
 class Fiber {
  public:
   using Main = void (*)(void* argument);
@@ -23,11 +23,12 @@ class Fiber {
 
   // The next switch_to() enters main(argument), which must never return.
   void restart(Main main, void* argument);
-  // Goes on in `to`, until somebody switches back to this one.
+  // Continues in `to`, until another fiber switches back to this one.
   void switch_to(Fiber& to);
-  // A fiber that waits in switch_to(): of its registers and its stack. Equal where it would go on equally.
+  // Returns a hash of the registers and the stack of a fiber that waits in switch_to(). Fibers with equal
+  // hashes continue equally.
   uint64_t hash() const;
-  // Of one that waits: clears the stack beyond its end, whose leftovers would come up in later frames.
+  // Clears the unused part of a waiting fiber's stack. Values left there would appear in later frames.
   void sweep();
 
  private:
@@ -37,9 +38,9 @@ class Fiber {
 
   std::unique_ptr<char[]> stack_;
   ucontext_t first_{};
-  jmp_buf base_{};  // at the bottom of the stack, once it has been entered
+  jmp_buf base_{};  // at the bottom of the stack, after the first entry
   jmp_buf here_{};
-  char* end_ = nullptr;  // of the stack in use, which grows down
+  char* end_ = nullptr;  // of the used part of the stack, which grows down
   bool based_ = false;
   bool fresh_ = false;  // switch_to() enters at the base
   Main main_ = nullptr;

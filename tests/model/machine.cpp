@@ -102,7 +102,7 @@ void Machine::change(int fiber, Cell& cell, uint64_t value) {
   cell.value = value;
 }
 
-// What yields waits until something is new, whatever it is: it looks again, and may yield again.
+// A fiber that yields waits until anything changes. It then looks again, and may yield again.
 void Machine::tell_others(int fiber) {
   for (int i = 0; i < fibers; ++i) threads[at(i)].stale |= i != fiber;
 }
@@ -131,7 +131,7 @@ uint64_t Machine::modify(int fiber, Cell& cell, uint64_t (*to)(uint64_t, uint64_
                          std::memory_order order) {
   const uint64_t before = cell.value;
   learn(fiber, cell, order);
-  // What was released with the value before goes on with this one.
+  // The new value keeps what was released with the old one.
   if (releases(order)) join(cell.known, threads[at(fiber)].known);
   change(fiber, cell, to(before, operand));
   return before;
@@ -202,7 +202,7 @@ std::string Machine::access(int fiber, const void* data, bool write) {
 }
 
 uint64_t Machine::hash() const {
-  // What all know already makes no difference any more.
+  // What all fibers know makes no difference any more.
   Known old;
   old.fill(~uint64_t{0});
   for (int i = 0; i < fibers && i < kTouchers; ++i) {

@@ -18,25 +18,25 @@
 
 namespace dist::model {
 
-inline constexpr int kFibers = 6;    // at most, in one scenario
-inline constexpr int kTouchers = 4;  // the first of them, which may touch plain data
-inline constexpr int kPlain = 32;    // pieces of plain data, at most
+inline constexpr int kFibers = 6;    // maximum number in a scenario
+inline constexpr int kTouchers = 4;  // only this number of fibers, the first ones, may access plain data
+inline constexpr int kPlain = 32;    // maximum number of pieces of plain data
 
 inline uint64_t mixed(uint64_t seed, uint64_t value) {
   seed = (seed ^ value) * 0x9E3779B97F4A7C15ull;
   return seed ^ (seed >> 31);
 }
 
-// Which of the latest accesses to plain data have happened before: a bit for each piece, fiber, and read or
-// write. Unlike counters, that is the same for all ways to one state.
+// The set of latest accesses to plain data that happened before, with a bit for each piece, fiber, and read
+// or write. Unlike counters, it is the same on all paths to a state.
 using Known = std::array<uint64_t, 4>;
 static_assert(kPlain * kTouchers * 2 <= 4 * 64);
 
 // An atomic variable.
 struct Cell {
   uint64_t value = 0;
-  Known known{};   // what an acquire of this value learns
-  int parked = 0;  // fibers that sleep on it
+  Known known{};   // what a fiber learns that acquires this value
+  int parked = 0;  // number of fibers that sleep on it
   int id = 0;      // in order of construction
 };
 
@@ -46,12 +46,12 @@ enum class Kind : uint8_t {
   kStore,        // to memory
   kBuffer,       // into the fiber's own buffer
   kModify,       // a read-modify-write
-  kRareBarrier,  // asks for all buffers of others to be emptied
-  kBarrierEnd,   // they have been
+  kRareBarrier,  // starts emptying the buffers of all others
+  kBarrierEnd,   // waits until they have been emptied
   kPark,
   kUnpark,
   kYield,       // waits until something that it read changes
-  kTimePasses,  // to beyond every deadline
+  kTimePasses,  // time advances beyond every deadline
   kFlush,       // a buffer's oldest store goes to memory
 };
 
@@ -60,7 +60,7 @@ struct Operation {
   Cell* cell = nullptr;
 };
 
-// Whether two operations of different fibers give the same in either order.
+// Whether two operations of different fibers have the same result in either order.
 bool independent(const Operation& a, const Operation& b);
 
 class Machine {
@@ -77,15 +77,15 @@ class Machine {
     bool parked_forever = false;  // without a time-out
     Known known{};
     std::vector<Buffered> buffer;
-    std::array<uint8_t, kFibers> awaited{};  // kBarrierEnd: stores that others have still to flush
-    bool stale = false;  // something has changed since its last yield: the next one comes back
-    uint64_t notes = 0;  // what its stack does not tell
+    std::array<uint8_t, kFibers> awaited{};  // kBarrierEnd: stores that others still have to flush
+    bool stale = false;  // something has changed since its last yield, so the next yield returns
+    uint64_t notes = 0;  // state that is not on its stack
   };
 
-  bool weak = true;   // false: sequential consistency, no store waits
-  bool exact = true;  // states differ where what has happened before differs
+  bool weak = true;   // false = sequential consistency, without store buffers
+  bool exact = true;  // states with different happens-before relations are different
   Cell time;
-  bool timed = false;  // a fiber lets time pass
+  bool timed = false;  // a fiber of the scenario advances the time
   std::array<Thread, kFibers> threads;
   int fibers = 0;
 
@@ -101,30 +101,30 @@ class Machine {
   void flush(int fiber);
   Cell* oldest(int fiber) const { return threads[at(fiber)].buffer.front().cell; }
 
-  // Effects of what the fiber was allowed to do.
+  // Perform the operation that the fiber was allowed to do.
   uint64_t load(int fiber, Cell& cell, std::memory_order order);
   void store(int fiber, Cell& cell, uint64_t value, std::memory_order order);
   void buffer(int fiber, Cell& cell, uint64_t value, std::memory_order order);
-  // The value before; where `value` differs from it, it is replaced.
+  // Returns the previous value, and replaces it by to(previous, operand).
   uint64_t modify(int fiber, Cell& cell, uint64_t (*to)(uint64_t, uint64_t), uint64_t operand,
                   std::memory_order order);
   void begin_barrier(int fiber);
-  // True: the fiber sleeps.
+  // Returns true if the fiber sleeps.
   bool park(int fiber, Cell& cell, uint64_t seen, bool forever);
   void unpark(Cell& cell);
   void looked(int fiber) { threads[at(fiber)].stale = false; }
   void pass_time(int fiber, uint64_t now_ns);
 
-  // An access to plain data; the other access that it races with, or "".
+  // Records an access to plain data. Returns the other access with which it races, or "".
   std::string access(int fiber, const void* data, bool write);
   void name(const void* data, std::string text) { names_[data] = std::move(text); }
 
-  // What the fiber's own data holds that is not on its stack.
+  // Records state of the fiber that is not on its stack.
   void keeps(int fiber, uint64_t notes) { threads[at(fiber)].notes = notes; }
   void keeps_time(int fiber, uint64_t now_ns) {
     threads[at(fiber)].notes = mixed(threads[at(fiber)].notes, now_ns);
   }
-  // What a piece of plain data holds, where the program does not tell.
+  // Records the content of a piece of plain data, if it does not follow from the fibers' states.
   void holds(const void* data, uint64_t content) { contents_[at(pieces_.at(data))] = content; }
 
   uint64_t hash() const;
@@ -137,7 +137,8 @@ class Machine {
 
   std::vector<Cell*> cells_;
   std::array<uint64_t, kPlain> contents_{};
-  std::unordered_map<const void*, int> pieces_;  // outlives a run: the same data has the same address in all
+  std::unordered_map<const void*, int> pieces_;  // kept between runs, because the same data has the same
+                                                 // address in all of them
   std::unordered_map<const void*, std::string> names_;
 };
 

@@ -74,7 +74,8 @@ class ModelAtomic {
   Cell& cell() const { return cell_; }
 
  private:
-  // CPUs, on which nothing depends that is right or wrong: they are no step, and always the first value.
+  // CPU numbers are hints that do not affect correctness. Accessing them is not a step, and they keep their
+  // first value.
   static constexpr bool is_hint(std::memory_order order) {
     return std::is_same_v<T, int> && order == std::memory_order_relaxed;
   }
@@ -104,7 +105,7 @@ struct ModelSync {
     explorer.step(Kind::kBarrierEnd, nullptr, "");
   }
 
-  // A short sleep is a look from time to time: it ends when something else than the word changes, too.
+  // A short sleep is a poll: it also ends if something other than the word changes.
   static void park(const Atomic<uint32_t>& word, uint32_t seen, int64_t timeout_ns) {
     constexpr int64_t kLookNs = 1'000'000;
     if (timeout_ns >= 0 && timeout_ns < kLookNs) return yield();
@@ -128,14 +129,14 @@ struct ModelSync {
   static void pause() {}
   static void prefetch(const void*) {}
 
-  // Time stands still, but for scenarios in which a fiber lets it pass.
+  // Time stands still, except in scenarios in which a fiber advances it.
   static int64_t now_ns() {
     Explorer& explorer = Explorer::current();
     Machine& machine = explorer.machine();
     if (!machine.timed || explorer.running() < 0) return static_cast<int64_t>(machine.time.value);
     explorer.step(Kind::kLoad, &machine.time, "");
     const uint64_t now = machine.load(explorer.running(), machine.time, std::memory_order_relaxed);
-    // The protocol keeps times in the members.
+    // The members of the group store times.
     machine.keeps_time(explorer.running(), now);
     return static_cast<int64_t>(now);
   }
@@ -151,7 +152,7 @@ struct ModelSync {
   static void writing(const T& data) {
     touch(&data, true);
   }
-  // A report's content depends on which members its writer saw there: it is part of the state.
+  // The content of a report depends on which members its writer saw, so it is part of the state.
   static void writing(const ErrorRecord& record) {
     touch(&record, true);
     Explorer& explorer = Explorer::current();

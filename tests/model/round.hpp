@@ -17,14 +17,14 @@ namespace dist::model {
 
 enum class Act {
   kBarrier,
-  kExchange,  // everyone writes to everyone's output, as all_reduce does
-  kAlone,     // the same, by the last one to come
-  kShared,    // the same: the last one to come leaves it to all
-  kOneWay,    // member 0's input to all outputs, as broadcast does: only member 0 waits at the end
-  kTickets,   // blocks that go to whoever comes first
-  kTravel,    // bytes that travel with the slots, as a small all_reduce's do: nobody waits at the end
-  kRefuse,    // an exchange in which member 0 finds that all must not go on
-  kHasty,     // an exchange that does not wait at the end: a mistake
+  kExchange,  // every member writes to every member's output, like all_reduce
+  kAlone,     // the same, done by the last member that arrives
+  kShared,    // the same: the last member that arrives shares the work with all
+  kOneWay,    // member 0's input to all outputs, like broadcast: only member 0 waits at the end
+  kTickets,   // blocks, each for the first member that takes it
+  kTravel,    // bytes that travel with the slots, like a small all_reduce: no member waits at the end
+  kRefuse,    // an exchange that member 0 refuses for all
+  kHasty,     // an exchange that does not wait at the end, which is a mistake
   kFail,      // no collective: the function returns an error
 };
 
@@ -34,20 +34,20 @@ struct Step {
 };
 
 struct Plan {
-  std::vector<std::vector<Step>> programs;  // one a member; it leaves at the end
+  std::vector<std::vector<Step>> programs;  // one per member, which leaves at the end
   bool oversubscribed = false;
   bool asymmetric = false;
-  bool cancels = false;          // a further thread calls cancel()
-  bool condemns = false;         // a further thread calls condemn(), as a run past its deadline does
-  bool time_passes = false;      // at any moment, beyond every time-out and deadline
-  int64_t timeout_ns = -1;       // a collective's, where time passes
-  int64_t deadline_ns = 0;       // the run's
-  int runs = 1;                  // of the same programs, one after another
-  dist_status report = DIST_OK;  // of what the programs alone lead to, and whom it blames
+  bool cancels = false;          // another thread calls cancel()
+  bool condemns = false;         // another thread calls condemn(), as for a run past its deadline
+  bool time_passes = false;      // at any moment, time advances beyond every timeout and deadline
+  int64_t timeout_ns = -1;       // of a collective, if time passes
+  int64_t deadline_ns = 0;       // of the run
+  int runs = 1;                  // number of runs of these programs, one after another
+  dist_status report = DIST_OK;  // expected from the programs without a disturbance, with its culprit
   int culprit = -1;
 };
 
-// All that lives through one run, at the same addresses in each.
+// Memory for everything that a run creates, at the same addresses in each run.
 class Arena {
  public:
   Arena() : bytes_(new (std::align_val_t{kApart}) std::byte[kBytes]) {}
@@ -100,7 +100,7 @@ class Round {
   struct PerMember {
     Buffers buffers;
     std::vector<Outcome> outcomes;  // of all runs
-    std::vector<int> run_at;        // where in `outcomes` each run begins
+    std::vector<int> run_at;        // index in `outcomes` at which each run begins
   };
 
   void make(Explorer& explorer) {
@@ -132,7 +132,7 @@ class Round {
       });
   }
 
-  // A member's life: its program, run after run.
+  // Runs a member's program, once per run.
   void live(int me) {
     for (int run = 0; run < plan_.runs; ++run) {
       per_member_[me].run_at.push_back(static_cast<int>(per_member_[me].outcomes.size()));
@@ -147,7 +147,7 @@ class Round {
     }
   }
 
-  // The last one out begins the next run, as dist_run()'s caller does when all have finished.
+  // The last member that leaves begins the next run, as the caller of dist_run() does when all have finished.
   void next_run(int me, int run) {
     const auto all = static_cast<uint32_t>(size_);
     if (joined_->sleepers.fetch_add(1, std::memory_order_acq_rel) + 1 ==
@@ -159,7 +159,7 @@ class Round {
     Explorer::current().machine().keeps(me, mixed(state_of(me), static_cast<uint64_t>(run)));
   }
 
-  // From here on the member's future depends on what its collectives returned, and on nothing else.
+  // From here on, the member's behaviour depends only on what its collectives returned.
   void keep(int me, Status status) {
     const uint64_t report = status.ok() ? 0 : Sync::hash_of(last_error());
     per_member_[me].outcomes.push_back({status.code(), report});
@@ -203,7 +203,7 @@ class Round {
   }
 
   Status travel(int me) {
-    // Beside the slots; an oversubscribed group has no such place.
+    // Uses the memory next to the slots, which an oversubscribed group does not have.
     const std::size_t size = plan_.oversubscribed ? sizeof(int) : EagerPayload::kBytes;
     const auto sent = [&](int member) {
       return 10 * member + static_cast<int>(per_member_[me].outcomes.size()) + 1;
@@ -241,7 +241,7 @@ class Round {
     if (!group_->enter(me)) return group_->finish(me);
     if (act == Act::kOneWay) {
       copy(me, 0, me);
-      // Nobody touches this member's output but itself.
+      // No other member writes to this member's output.
       if (me == 0 || group_->aborted()) return group_->finish(me);
       group_->finish_without_waiting(me);
       return kOk;
@@ -264,7 +264,7 @@ class Round {
     return kOk;
   }
 
-  // `by` writes what came from `from` to all outputs; the abort state is looked at in between.
+  // `by` writes the input of `from` to all outputs. With `looks`, it checks the abort state in between.
   void give(int by, int from, bool looks) {
     for (int to = 0; to < size_; ++to) {
       copy(by, from, to);
@@ -324,7 +324,8 @@ class Round {
     return nth < program.size() && program[nth].act == Act::kFail;
   }
 
-  // One report for all; who returned OK met all others; trouble only where there is a cause.
+  // Checks that all members got one report, that each OK collective was reached by all members, and that a
+  // failure has a cause.
   std::string fault_of_run(int run) const {
     const Outcome* report = nullptr;
     for (int me = 0; me < size_; ++me) {
@@ -363,8 +364,8 @@ class Round {
     return {};
   }
 
-  // Names for schedules, in the order in which the group makes its atomics; where it has come to have others,
-  // schedules show numbers.
+  // Sets the names for schedules, in the order in which the group creates its atomics. If their number has
+  // changed, schedules show numbers.
   void name_all(Machine& machine) {
     std::vector<std::string> names = {"time",
                                       "abort state",
@@ -406,7 +407,7 @@ class Round {
   const int size_;
   Arena arena_;
   BasicGroup<Sync>* group_ = nullptr;
-  Word* joined_ = nullptr;  // between runs: value is the next run, sleepers counts who is out
+  Word* joined_ = nullptr;  // between runs: value is the next run, sleepers counts the members that have left
   PerMember per_member_[kMost];
 };
 

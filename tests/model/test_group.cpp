@@ -29,7 +29,7 @@ const Step kL{Act::kTravel};
 const Step kF{Act::kFail};
 
 constexpr int kUnbounded = -1;
-constexpr int kSkipped = -2;  // of the ordinary run
+constexpr int kSkipped = -2;  // in the ordinary run
 
 bool thorough() {
   const char* text = std::getenv("DIST_MODEL_THOROUGH");
@@ -52,7 +52,7 @@ void expect_sound(const char* name, const Plan& plan, const Explorer::Options& o
   if (!result.complete) fail_msg("%s: not all was explored", name);
 }
 
-// How far the ordinary run goes. Store buffers multiply the states, hence a bound of their own.
+// Bounds of the ordinary run. Store buffers multiply the states, so the asymmetric barrier has its own.
 struct Bounds {
   int symmetric = kUnbounded;  // preemptions
   int asymmetric = kUnbounded;
@@ -63,7 +63,7 @@ constexpr Bounds kSome{2, 1, false};
 constexpr Bounds kFew{1, 0, false};
 constexpr Bounds kFewer{0, kSkipped, false};
 
-// Both ways to wait, with and without the asymmetric barrier.
+// Explores both ways to wait, with and without the asymmetric barrier.
 void explore(const char* name, Plan plan, const Bounds& bounds) {
   for (const bool oversubscribed : {false, true}) {
     for (const bool asymmetric : {false, true}) {

@@ -20,24 +20,24 @@ const Step kB{Act::kBarrier};
 const Step kX{Act::kExchange};
 const Step kHasty{Act::kHasty};
 
-// The rare side forgets its half of the asymmetric barrier.
+// Omits the rare side's half of the asymmetric barrier.
 struct WithoutRareBarrier : ModelSync {
   static void rare_barrier() {}
 };
 
-// Whoever changes a word wakes nobody.
+// A changed word wakes no sleeper.
 struct WithoutWakeUps : ModelSync {
   static void unpark_all(const Atomic<uint32_t>&) {}
 };
 
-// Sleeps even where the word has changed since it was looked at.
+// Sleeps even if the word has changed since it was read.
 struct BlindSleep : ModelSync {
   static void park(const Atomic<uint32_t>& word, uint32_t, int64_t timeout_ns) {
     ModelSync::park(word, static_cast<uint32_t>(word.cell().value), timeout_ns);
   }
 };
 
-// Atomics whose orders are replaced.
+// Atomics with other memory orders.
 template <class T, std::memory_order (*kOrder)(std::memory_order)>
 struct Reordered : ModelAtomic<T> {
   using Base = ModelAtomic<T>;
@@ -51,7 +51,7 @@ struct Reordered : ModelAtomic<T> {
   }
 };
 
-// Acquire and release where one total order is needed.
+// Acquire and release where a total order is needed.
 constexpr std::memory_order no_total_order(std::memory_order order) {
   return order == std::memory_order_seq_cst ? std::memory_order_acq_rel : order;
 }
@@ -60,7 +60,7 @@ struct WithoutTotalOrder : ModelSync {
   using Atomic = Reordered<T, no_total_order>;
 };
 
-// Nothing is ever handed over.
+// No order at all, so that no data is ever published.
 constexpr std::memory_order relaxed(std::memory_order) { return std::memory_order_relaxed; }
 struct Relaxed : ModelSync {
   template <class T>
@@ -81,7 +81,7 @@ Explorer::Result explored(const Plan& plan) {
   return Explorer::explore_to_the_point(round.scenario(), {});
 }
 
-// The explorer reports a fault that begins with one of these, and shows how it comes about.
+// Checks that the explorer reports a fault that begins with this text, and a schedule that leads to it.
 template <class Sync>
 void expect_fault(const Plan& plan, const char* expected) {
   const auto result = explored<Sync>(plan);
@@ -101,7 +101,7 @@ void a_missing_rare_barrier_is_found(void**) {
 }
 
 void a_touch_after_return_is_found(void**) {
-  // Who does not wait for its peers takes its buffers away under them.
+  // A member that does not wait for its peers reuses its buffers while they access them.
   expect_fault<ModelSync>(of({{kHasty}, {kHasty}}, false, false), kRace);
   expect_fault<ModelSync>(of({{kHasty}, {kHasty}}, true, true), kRace);
 }
@@ -114,7 +114,7 @@ void missing_wake_ups_are_found(void**) {
 void blind_sleep_is_found(void**) { expect_fault<BlindSleep>(of({{kB}, {kB}}, false, false), kStuck); }
 
 void a_missing_total_order_is_found(void**) {
-  // Store, then look: both sides look before their stores are out.
+  // Store, then load: both sides load before their stores are visible.
   expect_fault<WithoutTotalOrder>(of({{kB}, {kB}}, false, false), kStuck);
 }
 
@@ -123,9 +123,9 @@ void missing_hand_overs_are_found(void**) {
   expect_fault<Relaxed>(of({{kX}, {kX}}, true, false), kRace);
 }
 
-// ---- The explorer by itself ----
+// ---- The explorer ----
 
-// Two fibers store one variable and read the other; whether both may read 0.
+// Two fibers each store one variable and load the other. Checks whether both can load 0.
 Explorer::Result store_buffering(bool weak, std::memory_order order) {
   struct Cells {
     ModelAtomic<uint32_t> x{0};

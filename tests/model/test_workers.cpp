@@ -41,7 +41,7 @@ void explore(const char* name, const Plan& plan) {
         if (known) break;
         choices.push_back({0, actions.size()});
       }
-      // The same choices lead to the same.
+      // The same choices must lead to the same actions.
       assert_int_equal(choices[depth].of, actions.size());
       world.act(actions[choices[depth].taken]);
       ++depth;
@@ -67,7 +67,7 @@ constexpr auto kB = Act::kBroadcast;
 constexpr auto kX = Act::kSwap;
 constexpr auto kF = Act::kFail;
 
-// Each plan as it is, with all that goes at once and in pieces.
+// Explores each plan with all data at once and in pieces.
 void explore_ways(const char* name, Plan plan) {
   explore((std::string(name) + ", together").c_str(), plan);
   plan.most_bytes = 1;

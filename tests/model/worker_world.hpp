@@ -27,10 +27,11 @@ enum class Act { kSum, kMaximum, kBroadcast, kSwap, kFail };
 struct Plan {
   std::vector<Act> programs[kWorkers];
   std::size_t elements = 1;
-  std::size_t most_bytes = std::size_t{1} << 20;  // 1: by owners, a unit at a time
+  std::size_t most_bytes = std::size_t{1} << 20;  // 1 = by owners, one unit at a time
   bool dies = false;                              // either worker, at any moment
   bool cancels = false;                           // either worker's group, at any moment
-  dist_status report = DIST_OK;                   // of what the programs alone lead to, and whom it blames
+  dist_status report = DIST_OK;                   // expected from the programs without a disturbance, with
+                                                  // its culprit
   int culprit = -1;
 };
 
@@ -40,8 +41,8 @@ inline uint64_t hash_of(const MessageKey& key) {
 
 class World;
 
-// A worker's end. What is sent is copied at once, flies until the explorer delivers it, and then lies there until it
-// is asked for.
+// The transport of one worker. A message is copied when it is sent. It is in flight until the explorer
+// delivers it, and then stored until it is received.
 class Wire final : public Transport {
  public:
   Wire(World& world, int me) : world_(world), me_(me) {}
@@ -85,7 +86,7 @@ class World {
     ErrorRecord record;
   };
 
-  // Everything anew; what was before is let go as it is.
+  // Starts over. Objects of the previous run are not destroyed, only their memory is reused.
   void reset() {
     used_ = 0;
     flying_.clear();
@@ -99,7 +100,7 @@ class World {
     allocator.free = [](void*, size_t, size_t, void*) {};
     allocator.user_data = this;
     Memory& memory = *Memory::create(allocator);
-    // Of all of them, before one asks about another.
+    // Initialize these of all workers first, because creating one asks about the others.
     for (Worker& worker : workers_) worker.news = worker.finished = worker.dead = false;
     const int members[kWorkers] = {1, 1};
     WaitPolicy policy;
@@ -149,7 +150,8 @@ class World {
         tell(workers_[action.which], 77);
     }
   }
-  // Equal where everything goes on equally: a worker does what follows from what it has seen.
+  // Returns equal values only for states that continue equally: a worker's behaviour depends on the events
+  // that it has seen.
   uint64_t state() const {
     uint64_t hash = struck_ ? 1 : 0;
     for (const Worker& worker : workers_) {
@@ -164,7 +166,7 @@ class World {
       messages += mixed(hash_of(each.key), static_cast<uint64_t>(each.from) + 8);
     return mixed(hash, messages);
   }
-  // "", or what is wrong at the end.
+  // Returns "", or what is wrong at the end.
   std::string fault() const {
     int victim = -1;
     for (int w = 0; w < kWorkers; ++w) {
@@ -219,8 +221,8 @@ class World {
     WorkerCommunicator* communicator;
     bool started, news, idle, finished, dead;
     bool right;
-    uint64_t seen;    // all that has happened to it up to its latest step
-    uint64_t coming;  // what has happened since
+    uint64_t seen;    // all events up to its latest step
+    uint64_t coming;  // events since then
     std::vector<Outcome> outcomes;
   };
 
@@ -249,7 +251,7 @@ class World {
     worker.coming = 0;
     main_.switch_to(worker.fiber);
   }
-  // The explorer goes on, and comes back when there is something to look at.
+  // Continues in the explorer, which switches back when there is something new.
   void pause(Worker& worker) { worker.fiber.switch_to(main_); }
 
   void deliver(std::size_t i) {
@@ -274,7 +276,7 @@ class World {
     struck_ = true;
     workers_[victim].dead = true;
     Worker& other = workers_[1 - victim];
-    // What it had sent and has not arrived does not arrive; what comes to it is nobody's.
+    // Messages of the victim that have not arrived are lost, and messages to it are never received.
     flying_.clear();
     std::vector<Transfer*> receives;
     receives.swap(receives_);
@@ -284,7 +286,7 @@ class World {
     tell(other, 99);
   }
 
-  // A worker's thread.
+  // The function that a worker's fiber runs.
   void live(Worker& worker) {
     worker.right = true;
     Status status;
@@ -346,7 +348,7 @@ class World {
   std::vector<Message> flying_;
   std::vector<Message> there_;
   std::vector<Transfer*> receives_;
-  bool struck_ = false;  // somebody has died, or was cancelled
+  bool struck_ = false;  // a worker has died or was cancelled
 };
 
 inline void Wire::send(int to, const MessageKey& key, const std::byte* data, std::size_t bytes,
@@ -382,14 +384,14 @@ inline void Wire::cancel(Transfer& transfer) noexcept {
   world_.finish(world_.workers_[me_], transfer, Transfer::End::kCancelled);
 }
 
-// The first look at nothing new comes back, as it may be that the caller has not looked at all yet; the second waits
-// for something to happen.
+// The first call without news returns, because the caller may not have looked at its transfers yet. The
+// second waits for news.
 inline void Wire::progress() noexcept {
   World::Worker& worker = world_.workers_[me_];
   if (!worker.news && worker.idle) world_.pause(worker);
   worker.idle = !worker.news;
   worker.news = false;
-  // Nobody sleeps here: there is always something new for who asks the word.
+  // No thread sleeps here, so every call counts as an event.
   if (listener_ != nullptr) listener_->happened();
 }
 
