@@ -30,11 +30,11 @@ extern "C" {
 
 using Words = std::vector<std::string>;
 
-// The tests' own arguments: dist-launch, launch_task, resolver_task.
+// The arguments of the tests: dist-launch, launch_task, resolver_task.
 inline std::string launcher_path, task_path, resolver_path;
 
 inline void take_paths(int argc, char** argv) {
-  // Whoever runs the tests may ignore some, as nohup does.
+  // The parent of the tests may ignore some signals, like nohup.
   for (const int each : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) (void)signal(each, SIG_DFL);
   if (argc != 4) std::exit(2);
   launcher_path = argv[1];
@@ -47,17 +47,17 @@ inline Words operator+(Words a, const Words& b) {
   return a;
 }
 
-// What a launcher is started with, beside its arguments.
+// How a launcher is started, apart from its arguments.
 struct Given {
   std::vector<std::pair<std::string, std::string>> environment = {};
-  int input = -1;         // its standard input; -1: the test's
-  int output = -1;        // its standard output; -1: a pipe
-  bool one_pipe = false;  // for both, output and error
+  int input = -1;         // its standard input; -1 = that of the test
+  int output = -1;        // its standard output; -1 = a pipe
+  bool one_pipe = false;  // for both output and error
   int ignored = 0;        // a signal that is ignored
-  rlim_t most_files = 0;  // open at a time; 0: as many as the test may
+  rlim_t most_files = 0;  // limit for open files; 0 = that of the test
 };
 
-// One line without its end; what comes before the end of the stream where there is none.
+// Returns one line without its newline. At the end of the stream, returns the rest.
 inline std::string line_of(int fd) {
   std::string line;
   for (char c = 0; read(fd, &c, 1) == 1 && c != '\n';) line += c;
@@ -115,7 +115,7 @@ class Launch {
     pointers.push_back(nullptr);
     pid = fork();
     if (pid == 0) {
-      // A test that fails leaves the launcher to itself.
+      // If a test fails, it does not end the launcher.
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (given.input >= 0) dup2(given.input, 0);
       dup2(given.output >= 0 ? given.output : out_pipe[1], 1);
@@ -153,14 +153,14 @@ class Launch {
   }
   void close_output() { close(std::exchange(out, -1)); }
 
-  // A line "worker 0 WORD PID" of a task: what comes before the PID, and the PID.
+  // Reads a line "worker 0 WORD PID" of a task. Returns the text before the PID, and the PID.
   std::pair<std::string, pid_t> hear_one() const {
     const std::string line = line_of(told);
     const std::size_t blank = line.rfind(' ');
     if (blank == std::string::npos) fail_msg("no task tells anything: '%s'", line.c_str());
     return {line.substr(0, blank), std::stoi(line.substr(blank))};
   }
-  // So many of them, sorted, without the PID; the first one's PID in *first.
+  // Reads n such lines. Returns them sorted and without the PIDs; the first one's PID is stored in *first.
   Words hear(int n, pid_t* first = nullptr) const {
     Words heard;
     for (int i = 0; i < n; ++i) {
@@ -170,16 +170,16 @@ class Launch {
     }
     return sorted(heard);
   }
-  // Until everyone who could tell anything, the launcher among them, is gone.
+  // Reads until all processes that have the pipe, including the launcher, have ended.
   std::string hear_rest() const { return rest_of(told); }
 
-  // Its exit status; -SIGNAL where it was killed.
+  // Returns its exit status, or -SIGNAL if it was killed.
   int end() const {
     int status = 0;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   }
-  // After all of its output was read.
+  // Reads all of its output, and asserts its exit status.
   void ends(int status) {
     all_out = rest_of(out);
     all_err = rest_of(err);
@@ -192,12 +192,12 @@ class Launch {
   std::string all_out, all_err;  // after ends()
 };
 
-// The tasks' actions behind the launcher's options.
+// Returns the launcher's options followed by the command of a task with these actions.
 inline Words task(const Words& options, const Words& actions) {
   return options + Words{"--", task_path} + actions;
 }
 
-// A process has been reaped.
+// Waits until a process has been reaped.
 inline void until_gone(pid_t pid) {
   while (kill(pid, 0) == 0) sched_yield();
 }
@@ -210,7 +210,7 @@ inline std::string text_of_file(const std::string& path) {
   return text;
 }
 
-// A process is in a state, as /proc names it: T stopped, Z ended and not reaped.
+// Waits until a process is in a state as in /proc: T is stopped, Z is ended and not reaped.
 inline void until_state(pid_t pid, char state) {
   const std::string wanted = std::string(") ") + state + " ";
   while (text_of_file("/proc/" + std::to_string(pid) + "/stat").find(wanted) == std::string::npos)

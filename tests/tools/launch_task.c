@@ -49,7 +49,7 @@ static void tell(const char* word) {
   put(tell_fd, line, (size_t)snprintf(line, sizeof line, "%s %s %d\n", name, word, (int)getpid()));
 }
 
-/* Single-threaded, and nothing else prints then: snprintf() is safe in these handlers. */
+/* The program has one thread, and does not print meanwhile, so snprintf() is safe in these handlers. */
 static void on_exit_signal(int signal) { _exit(signal); }
 static void on_well_signal(int signal) {
   (void)signal;
@@ -107,7 +107,7 @@ static void put_env(const char* variable) {
 }
 
 static void put_lines(int n) {
-  char piece[47]; /* so that lines do not end where writes of a power of two do */
+  char piece[47]; /* not a power of two, so that lines do not end where writes do */
   memset(piece, name[strlen(name) - 1], sizeof piece);
   for (int i = 0; i < n; i++) {
     const int fd = i % 2 ? STDERR_FILENO : STDOUT_FILENO;
@@ -145,7 +145,7 @@ static void start_child(int is_daemon) {
   const pid_t pid = fork();
   if (pid != 0) return;
   if (is_daemon) setsid();
-  for (int i = 1; i < 32; i++) signal(i, SIG_IGN); /* but for SIGKILL */
+  for (int i = 1; i < 32; i++) signal(i, SIG_IGN); /* except SIGKILL, which fails */
   tell(is_daemon ? "daemon" : "child");
   wait_for_ever();
 }
@@ -155,7 +155,7 @@ static char** skip(char** action) {
   return action;
 }
 
-/* The last argument that the action has taken. */
+/* Executes an action, and returns its last argument. */
 static char** act(char** action) {
   const char *word = action[0], *next = action[1];
   if (!strcmp(word, "zero")) return put(STDOUT_FILENO, "", 1), action;

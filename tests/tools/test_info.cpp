@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist-info: its report, its checks, and what it makes of invalid and hostile environments.
+// dist-info: its report, its checks, and its output in invalid and hostile environments.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <rapidjson/document.h>
@@ -13,7 +13,7 @@
 
 namespace {
 
-// Beside dist-info, which launch_support.hpp starts.
+// Used beside dist-info, which launch_support.hpp starts.
 std::string dist_launch_path, readme_path;
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
@@ -26,7 +26,7 @@ std::string line_with(const std::string& text, const std::string& begin) {
   return "";
 }
 
-// Whether the text is printable ASCII, as it is if the environment is.
+// Asserts that the text is printable ASCII, which it must be if the environment is.
 void assert_printable(const std::string& text) {
   for (const char c : text) {
     if (c != '\n' && (c < ' ' || c == 127)) fail_msg("the byte %d in '%s'", c, text.c_str());
@@ -39,7 +39,7 @@ void assert_json(const std::string& text, rapidjson::Document* out) {
   assert_true(out->IsObject());
 }
 
-// The member of a member, by their names.
+// Returns a member of nested objects, found by the keys.
 const rapidjson::Value& at(const rapidjson::Value& value, std::initializer_list<const char*> keys) {
   const rapidjson::Value* found = &value;
   for (const char* const key : keys) {
@@ -117,7 +117,7 @@ void missing_modules(void**) {
   assert_words(line_with(info.all_out, "environment:"), "DIST_MODULE_FOLDER");
 }
 
-// The affinity mask is what the report says of CPUs.
+// The report's CPUs are those of the affinity mask.
 void affinity(void**) {
   cpu_set_t all;
   assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
@@ -171,7 +171,7 @@ void json(void**) {
 
 // ---- Checks ----
 
-// The lines that begin with "problem", without that word.
+// Returns the lines that begin with "problem", without that word.
 Words problems(const std::string& text) {
   Words found;
   for (const std::string& line : lines_of(text)) {
@@ -183,7 +183,7 @@ Words problems(const std::string& text) {
   return found;
 }
 
-// The only problem begins with these words.
+// Asserts that there is one problem, which begins with this text.
 void finds(const Variables& environment, const std::string& words, Given given = {}) {
   given.environment = environment;
   Launch info({"--check"}, given);
@@ -233,7 +233,7 @@ void names(void**) {
         "names: the host name \"no-such-host.invalid\" of worker 1 does not resolve: ");
 }
 
-// A socket that listens on a port of loopback.
+// Returns a socket that listens on a port of loopback.
 int listen_somewhere(uint16_t* port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {};
@@ -334,7 +334,7 @@ void works(void**) {
   for (const std::string& key : keys) assert_words(readme, "`" + key + "`");
 }
 
-// dist-launch holds the ports of its tasks.
+// Tasks of dist-launch, whose ports are held by the launcher.
 void works_as_tasks(void**) {
   const std::string info = launcher_path;
   launcher_path = dist_launch_path;
@@ -357,7 +357,7 @@ bool has_ended(pid_t pid) {
   return waitid(P_PID, static_cast<id_t>(pid), &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid != 0;
 }
 
-// A process that is stopped does not keep dist-info from ending.
+// dist-info ends even if a process of its trial is stopped.
 void stopped_processes(void**) {
   Launch info({"--check"});
   const std::string pid = std::to_string(info.pid);
@@ -385,7 +385,7 @@ bool shell(const std::string& command) {
   return system(("cd '" + folder + "' && (" + command + ") > log 2>&1").c_str()) == 0;
 }
 
-// An authority, a certificate for the names and with these further options, and its key.
+// Makes an authority, a certificate for the names with the given further options, and its key.
 bool make_certificate(const std::string& name, const std::string& names, const std::string& options) {
   const std::string key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes ";
   return shell("test -e ca || openssl req -x509 " + key +
@@ -480,7 +480,7 @@ void hostile(void**) {
   }
 }
 
-// The processes of the trial are not for users.
+// Users must not start the processes of the trial.
 void trial_processes(void**) {
   for (const Words& words : {Words{}, Words{"worker"}, Words{"worker", "0"}, Words{"x", "0", "127.0.0.1:1"},
                              Words{"worker", "0", "nowhere"}, Words{"settings", "nowhere", "127.0.0.1:1"}}) {

@@ -6,7 +6,7 @@
 
 namespace {
 
-// No task is started: the program would be found by its words in the output.
+// The program must not be started: its output would be found.
 void refuses(const Words& options, const std::string& words) {
   Launch launch(task(options, {"say", "started"}));
   launch.ends(2);
@@ -124,7 +124,7 @@ void help_and_version(void**) {
   Launch version({"--version"});
   version.ends(0);
   assert_text(version.all_out, "dist-launch (libdist) " LIBDIST_VERSION "\n");
-  // Nowhere to print to is a failure.
+  // If the help cannot be printed, the launcher fails.
   const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
   Launch unread({"--help"}, {.output = full});
   unread.ends(125);
@@ -146,7 +146,7 @@ void programs(void**) {
   assert_text(folder.all_err, "dist-launch: /: cannot be executed: Is a directory\n");
 }
 
-// A file of that text, with or without leave to execute it.
+// Makes a file with this text and these permissions.
 std::string make_file(const char* text, mode_t mode) {
   char path[] = "/tmp/dist-launch-XXXXXX";
   const int fd = mkostemp(path, O_CLOEXEC);
@@ -163,20 +163,20 @@ void scripts(void**) {
   refused.ends(126);
   assert_text(refused.all_err, "dist-launch: " + plain + ": cannot be executed: Permission denied\n");
   unlink(plain.c_str());
-  // As shells do: what says nothing of who runs it is run by sh.
+  // As in a shell, a file without an interpreter line is run by sh.
   const std::string script = make_file("echo got \"$1\"\n", 0700);
   Launch run({"-n1", script, "a b"});
   run.ends(0);
   assert_text(run.all_out, "[worker 0] got a b\n");
   unlink(script.c_str());
-  // By PATH, past a folder that is none.
+  // Found in PATH, after a folder that does not exist.
   const std::size_t slash = script.rfind('/');
   const std::string by_path = make_file("#!/bin/sh\necho found\n", 0700);
   Launch found({"-n1", by_path.substr(slash + 1)}, {.environment = {{"PATH", "/no/such:/tmp"}}});
   found.ends(0);
   assert_text(found.all_out, "[worker 0] found\n");
   unlink(by_path.c_str());
-  // Only execve() knows that this one cannot be: it is told once, and not tried again.
+  // Only execve() detects that this file cannot be executed. It is reported once, and not tried again.
   const std::string orphan = make_file("#!/no/such/interpreter\n", 0700);
   Launch unrun({"-n3", "--restarts=5", orphan});
   unrun.ends(127);

@@ -5,7 +5,7 @@
 namespace {
 
 void the_first_failure_is_the_jobs(void**) {
-  // The others are up before it fails, and their own ends count for nothing.
+  // The others are running before the failure, and their own exit statuses do not count.
   Launch launch(task({"-n3"}, {"only", "worker 1", "await", "await", "exit", "7", "end", "trap", "TERM",
                                "exit", "tell", "up", "wait"}));
   assert_lines(launch.hear(2), {"worker 0 up", "worker 2 up"});
@@ -15,7 +15,8 @@ void the_first_failure_is_the_jobs(void**) {
   assert_text(launch.hear_rest(), "");
 }
 
-// Both have ended before the launcher hears of it. The first of them is told, though the other one has the smaller number.
+// Both have ended before the launcher notices. It reports the one that ended first, although the other one
+// has the smaller number.
 void the_first_of_two(void**) {
   Launch launch(task({"-n2"}, {"tell", "up", "wait"}));
   pid_t pids[2] = {};
@@ -45,7 +46,7 @@ void killed(void**) {
   assert_text(alone.all_err, "dist-launch: worker 0 was killed by SIGSEGV\n");
 }
 
-// What it wrote before it failed comes before the words about it.
+// The output of a task is written before the message about its failure.
 void output_comes_before_the_failure(void**) {
   Launch launch(task({"-n1"}, {"say", "one", "raw", "two", "exit", "3"}), {.one_pipe = true});
   launch.ends(3);
@@ -75,7 +76,7 @@ void one_that_ends_well_ends_nobody(void**) {
   assert_text(launch.all_err, "");
 }
 
-// Each ends with what it has started; the last line is EOF of a pipe that all of them hold.
+// Each task's child ends with it. The last line is the end of a pipe that all of them have open.
 void children_end_with_their_task(void**) {
   Launch launch(task({"-n2"}, {"child", "await"}));
   assert_lines(launch.hear(2), {"worker 0 child", "worker 1 child"});
@@ -84,7 +85,7 @@ void children_end_with_their_task(void**) {
   assert_text(launch.hear_rest(), "");
 }
 
-// A process in a session of its own goes on, with its end of the pipe; nobody waits for it.
+// A process in its own session continues and keeps the pipe open. The launcher does not wait for it.
 void daemons_hold_up_nobody(void**) {
   Launch launch(task({"-n1"}, {"raw", "half", "daemon", "await"}));
   pid_t daemon = -1;
@@ -105,15 +106,15 @@ void a_killed_launcher_leaves_nothing(void**) {
   assert_text(launch.hear_rest(), "");
 }
 
-// A task dies with its launcher also where nobody is left to kill its group.
+// A task dies with its launcher even if the process that would kill its group is dead.
 void a_task_dies_with_its_launcher(void**) {
   Launch launch(task({"-n2"}, {"trap", "TERM", "ignore", "tell", "up", "wait"}));
   launch.hear(2);
   const std::string pid = std::to_string(launch.pid);
   const std::string children = text_of_file("/proc/" + pid + "/task/" + pid + "/children");
   if (children.empty()) skip_because("the kernel does not list the children of a process");
-  const pid_t keeper = std::stoi(children);  // it was started first
-  // It takes its name as it begins.
+  const pid_t keeper = std::stoi(children);  // it is started first
+  // It sets its name when it starts.
   while (text_of_file("/proc/" + std::to_string(keeper) + "/comm") != "dist-launch-end\n") sched_yield();
   assert_int_equal(kill(keeper, SIGKILL), 0);
   until_state(keeper, 'Z');
@@ -122,7 +123,7 @@ void a_task_dies_with_its_launcher(void**) {
   assert_text(launch.hear_rest(), "");
 }
 
-// At any time: what was started is gone when its pipe ends.
+// At any point of the start: all started processes are gone when the pipe ends.
 void a_launcher_killed_while_it_starts(void**) {
   for (int tasks = 1; tasks <= 16; ++tasks) {
     Launch launch(task({"-n32"}, {"child", "tell", "up", "wait"}));
@@ -133,7 +134,7 @@ void a_launcher_killed_while_it_starts(void**) {
   }
 }
 
-// It is not the program's fault, and what was started before is ended.
+// The program is not at fault, and tasks that were already started are ended.
 void what_cannot_be_started(void**) {
   Launch launch(task({"-n12"}, {"child", "wait"}), {.most_files = 32});
   launch.ends(125);

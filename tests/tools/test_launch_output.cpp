@@ -35,13 +35,14 @@ void without_prefix(void**) {
   assert_text(launch.all_err, "two\n");
 }
 
-// Until the launcher has far more to write than its pipe takes.
+// Waits until the launcher has much more to write than its pipe holds.
 void until_full(const Launch& launch) {
   int bytes = 0;
   while (ioctl(launch.out, FIONREAD, &bytes) == 0 && bytes < 20000) sched_yield();
 }
 
-// Both streams of four tasks in one pipe, written in pieces: no line has anything of another one's.
+// Four tasks write to both streams in small pieces, and all of them go to one pipe. No line may contain a
+// part of another one.
 void lines_are_not_mixed(void**) {
   constexpr int kLines = 1000;
   Launch launch(task({"-n4"}, {"lines", std::to_string(kLines)}), {.one_pipe = true});
@@ -57,7 +58,7 @@ void lines_are_not_mixed(void**) {
   for (const int n : lines) assert_int_equal(n, kLines);
 }
 
-// Nobody reads: the tasks are held up, and signals are not.
+// If no process reads the output, tasks are blocked, but signals are still handled.
 void who_reads_nothing_holds_up_no_signal(void**) {
   Launch launch(task({"-n2", "--grace=0"}, {"tell", "begins", "lines", "100000"}));
   launch.hear(2);
@@ -81,7 +82,7 @@ void output_that_cannot_be_written(void**) {
   assert_text(rest_of(launch.err),
               "dist-launch: cannot write to standard output: Broken pipe; the job was ended\n");
   assert_text(launch.hear_rest(), "");
-  // Where all tasks ended well their output may still be lost.
+  // The output may be lost even if all tasks have succeeded.
   const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
   Launch lost(task({"-n1"}, {"say", "one"}), {.output = full});
   close(full);
@@ -89,7 +90,7 @@ void output_that_cannot_be_written(void**) {
   assert_words(rest_of(lost.err), "cannot write to standard output: No space left on device");
 }
 
-// Standard output of a launcher in a terminal, which makes \r\n of ends of lines.
+// Returns the standard output of a launcher in a terminal, which turns newlines into \r\n.
 std::string in_terminal(const Words& arguments, Given given) {
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (terminal < 0) skip_because("this machine has no pseudoterminals");
@@ -99,7 +100,7 @@ std::string in_terminal(const Words& arguments, Given given) {
   assert_true(given.output >= 0);
   Launch launch(arguments, given);
   close(given.output);
-  const std::string seen = rest_of(terminal);  // until EIO: nobody has the other side
+  const std::string seen = rest_of(terminal);  // until EIO, when no process has the other side open
   assert_int_equal(launch.end(), 0);
   assert_text(rest_of(launch.err), "[worker 0] two\n");
   close(terminal);

@@ -7,10 +7,11 @@
 namespace {
 
 const std::string kSays = "dist-launch: ";
-// Of a task that the test ended by SIGUSR2.
+// The message about a task that the test ended by SIGUSR2.
 const std::string kFailed = " exited with status " + std::to_string(SIGUSR2);
 
-// A job whose tasks are up, and end when the test says so: by USR1 with 0, by USR2 with its number.
+// A job whose tasks are running and end on request: with status 0 on USR1, and with the signal's number on
+// USR2.
 class Servers {
  public:
   Servers(const Words& options, int num_tasks)
@@ -20,7 +21,7 @@ class Servers {
     come_up(num_tasks);
   }
 
-  // So many tasks have begun, perhaps again.
+  // Waits until this number of tasks has started or restarted, and returns their names.
   Words come_up(int num_tasks) {
     Words names;
     while (num_tasks-- > 0) {
@@ -32,12 +33,13 @@ class Servers {
     }
     return sorted(names);
   }
-  // The launcher has seen its end.
+  // Ends a task, and waits until the launcher has noticed.
   void end(const std::string& name, int signal) {
     assert_int_equal(kill(pids_.at(name), signal), 0);
     until_gone(pids_.at(name));
   }
-  // The chief ends well, and then all others that there are do. Nobody was told to, and nobody was started any more.
+  // Ends the chief and then all other tasks with success. No task received a signal or was started in the
+  // meantime.
   void all_end_well(const Words& others) {
     end("chief 0", SIGUSR1);
     for (const auto& name : others) end(name, SIGUSR1);
@@ -52,7 +54,7 @@ class Servers {
   std::map<std::string, pid_t> pids_;
 };
 
-// ---- The chief's end --------------------------------------------------------------------------------
+// ---- The end of the chief ----------------------------------------------------------------------------
 
 void the_others_may_end_by_themselves(void**) {
   Servers job({"-n2", "--ps=2"}, 5);
@@ -60,7 +62,7 @@ void the_others_may_end_by_themselves(void**) {
   assert_text(job.launch.all_err, "");
 }
 
-// As they do where the coordinator tells them to before it ends itself.
+// As when the coordinator ends the others before itself.
 void the_others_may_end_before(void**) {
   Servers job({"-n1", "--ps=1", "--restarts=9"}, 3);
   job.end("worker 0", SIGUSR1);
@@ -69,7 +71,7 @@ void the_others_may_end_before(void**) {
   assert_text(job.launch.all_err, "");
 }
 
-// How they end when the chief has is no failure, and starts nobody again.
+// After the chief has ended, failures of other tasks do not count, and no task is restarted.
 void what_fails_after_the_chief_does_not_count(void**) {
   for (const char* what : {"--restart=task", "--restart=job"}) {
     Servers job({"-n2", "--ps=1", "--restarts=9", what}, 4);
@@ -96,7 +98,7 @@ void who_stays_is_told_and_then_killed(void**) {
   assert_text(launch.hear_rest(), "");
 }
 
-// Where the machine is so busy that a task does not come to its handler within the grace, it is killed instead.
+// If a busy machine does not run a task's handler within the grace period, the task is killed instead.
 void who_stays_hears_sigterm(void**) {
   Launch launch(task({"-n1", "--ps=1", "--grace=0.5"}, {"trap", "TERM", "last", "tell", "up", "only",
                                                         "chief 0", "await", "exit", "0", "end", "wait"}));
@@ -148,14 +150,14 @@ void the_job_goes_on_without_workers(void**) {
   for (const char* what : {"--restart=task", "--restart=job"}) {
     Servers job({"-n3", "--ps=1", what}, 5);
     job.end("worker 1", SIGKILL);
-    job.end("worker 2", SIGUSR1);  // that it ended well is not worth a word
+    job.end("worker 2", SIGUSR1);  // its success is not reported
     job.end("worker 0", SIGUSR2);
     job.all_end_well({"ps 0"});
     assert_text(job.launch.all_err, wanted);
   }
 }
 
-// A worker that is about to start again is one that the job has.
+// A worker that is about to restart counts as a worker of the job.
 void a_worker_that_comes_again_is_there(void**) {
   Servers job({"-n2", "--ps=1", "--restarts=1"}, 4);
   job.end("worker 0", SIGKILL);
@@ -167,7 +169,7 @@ void a_worker_that_comes_again_is_there(void**) {
                   "worker 1 was killed by SIGKILL; no restart is left: the job continues without it\n");
 }
 
-// A worker that was about to start again when the chief ended would wait for ever.
+// A worker that was about to restart when the chief ended would wait forever.
 void no_worker_starts_after_the_chief(void**) {
   Launch launch(task({"-n1", "--ps=1", "--restarts=1", "--grace=86400"},
                      {"only", "worker 0", "first", "exit", "1", "end", "only", "worker 0", "wait", "end",
@@ -177,7 +179,8 @@ void no_worker_starts_after_the_chief(void**) {
   assert_words(line_of(launch.err), "worker 0 exited with status 1; restarting it in 0.1 s");
   assert_int_equal(kill(pids.at("chief 0 up"), SIGUSR1), 0);
   until_gone(pids.at("chief 0 up"));
-  // The launcher sends this on after it has seen the chief's end. A worker that began before is killed by it.
+  // The launcher forwards this signal after it has noticed that the chief ended. A worker that started
+  // earlier is killed by it.
   launch.send(SIGUSR2);
   assert_lines(launch.hear(1), {"ps 0 USR2"});
   assert_int_equal(kill(pids.at("ps 0 up"), SIGUSR1), 0);
@@ -188,7 +191,7 @@ void no_worker_starts_after_the_chief(void**) {
 void the_chief_decides_when_a_ps_is_lost(void**) {
   const std::string lost =
       kSays + "ps 0 was killed by SIGKILL; its variables are lost: the chief decides how the job ends\n";
-  // Restarts are left, but none of a ps alone.
+  // Restarts are left, but a ps is never restarted on its own.
   Servers well({"-n1", "--ps=2", "--restarts=3"}, 4);
   well.end("ps 0", SIGKILL);
   well.all_end_well({"ps 1", "worker 0"});
@@ -200,7 +203,7 @@ void the_chief_decides_when_a_ps_is_lost(void**) {
   assert_text(failing.launch.all_err, lost + kSays + "chief 0" + kFailed + "; the others were ended\n");
 }
 
-// ---- All as one -------------------------------------------------------------------------------------
+// ---- Restarting the whole job ------------------------------------------------------------------------
 
 void the_chiefs_failure_starts_all_again(void**) {
   Servers job({"-n2", "--ps=2", "--restarts=2"}, 5);
@@ -223,7 +226,7 @@ void the_chiefs_failure_starts_all_again(void**) {
        "[worker 1] DIST_RESTART is not set", "[worker 1] DIST_RESTART=1", "[worker 1] DIST_RESTART=2"});
 }
 
-// Those that have ended well, too, as the coordinator told them to.
+// Tasks that have already succeeded, because the coordinator ended them, are started again too.
 void whatever_the_others_were(void**) {
   Servers job({"-n3", "--ps=1", "--restarts=1"}, 5);
   job.end("worker 0", SIGUSR1);
@@ -231,7 +234,7 @@ void whatever_the_others_were(void**) {
   job.end("chief 0", SIGKILL);
   assert_lines(job.launch.hear(2), {"worker 1 TERM", "worker 2 TERM"});
   assert_lines(job.come_up(5), {"chief 0", "ps 0", "worker 0", "worker 1", "worker 2"});
-  // The restart is used up.
+  // No restart is left.
   job.end("worker 2", SIGKILL);
   job.end("chief 0", SIGUSR2);
   assert_lines(job.launch.hear(3), {"ps 0 TERM", "worker 0 TERM", "worker 1 TERM"});
@@ -243,7 +246,7 @@ void whatever_the_others_were(void**) {
                   kSays + "chief 0" + kFailed + "; the others were ended\n");
 }
 
-// Its TF_CONFIG, and so its port and those of all others, are what they were.
+// TF_CONFIG stays the same, and with it the ports of all tasks.
 void a_new_attempt_has_the_same_places(void**) {
   Launch launch(task({"-n2", "--ps=1", "--restarts=1", "--grace=86400"},
                      {"env", "TF_CONFIG", "env", "DIST_JOB_SECRET", "tell", "up", "only", "chief 0", "first",
@@ -256,12 +259,12 @@ void a_new_attempt_has_the_same_places(void**) {
   for (std::size_t i = 0; i < lines.size(); i += 2) assert_text(lines[i], lines[i + 1]);
 }
 
-// With --restart=job the first failure of anyone starts all again at once.
+// With --restart=job, the first failure of any task restarts all of them at once.
 void whoever_fails_where_all_are_restarted(void**) {
   for (const std::string name : {"worker 0", "ps 0", "chief 0"}) {
     Servers job({"-n1", "--ps=1", "--restarts=1", "--restart=job"}, 3);
     job.end(name, SIGKILL);
-    job.launch.hear(2);  // the others' TERM
+    job.launch.hear(2);  // SIGTERM to the others
     assert_lines(job.come_up(3), {"chief 0", "ps 0", "worker 0"});
     job.all_end_well({"ps 0", "worker 0"});
     assert_text(job.launch.all_err, kSays + name +
@@ -280,7 +283,7 @@ void signals_go_to_all(void**) {
   assert_text(job.launch.all_err, kSays + "SIGINT was forwarded to all tasks; a second SIGINT kills them\n");
 }
 
-// What the chief has ended with is the job's, and Ctrl-C then says that nobody is to be waited for.
+// The chief's exit status is the job's. Ctrl-C then ends the wait for the others.
 void a_signal_after_the_chief_ends_the_wait(void**) {
   Servers job({"-n1", "--ps=1"}, 3);
   job.end("chief 0", SIGUSR1);
@@ -290,7 +293,7 @@ void a_signal_after_the_chief_ends_the_wait(void**) {
   assert_text(job.launch.all_err, kSays + "SIGINT was forwarded to all tasks; a second SIGINT kills them\n");
 }
 
-// That the chief ended well does not make up for output that is lost while the others end.
+// Output that is lost after the chief has succeeded makes the job fail.
 void output_after_the_chief_counts(void**) {
   Launch launch(
       task({"-n1", "--ps=1", "--grace=86400"}, {"trap", "USR1", "well", "trap", "INT", "tell", "tell", "up",

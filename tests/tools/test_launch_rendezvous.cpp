@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ports of tasks of dist-launch, and the variables with which they meet. The last argument is meeting_task.
+// The ports of tasks of dist-launch, and the variables by which the tasks find each other. The last argument
+// is meeting_task.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -11,7 +12,7 @@
 
 namespace {
 
-// The value of a variable in the output of a single task.
+// Returns the value of a variable in the output of a single task.
 std::string value_of(const std::string& text, const std::string& name) {
   const std::size_t at = text.find(name + "=");
   if (at == std::string::npos) fail_msg("no %s in '%s'", name.c_str(), text.c_str());
@@ -19,7 +20,7 @@ std::string value_of(const std::string& text, const std::string& name) {
   return text.substr(begin, text.find('\n', begin) - begin);
 }
 
-// Whether a program could listen on this port. `shares`: with SO_REUSEADDR.
+// Whether a program could listen on this port; with SO_REUSEADDR if `shares`.
 bool can_listen(const std::string& address, bool shares) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   assert_true(fd >= 0);
@@ -66,7 +67,8 @@ void parameter_servers_do_not_meet(void**) {
     assert_words(launch.all_out, std::string(name) + " is not set");
 }
 
-// The tasks of two jobs have different ports, which no other program gets, whether a task listens on them or not.
+// The tasks of two jobs have different ports, which no other program gets, whether a task listens on them or
+// not.
 void ports_are_held(void**) {
   std::string addresses[2];
   std::unique_ptr<Launch> jobs[2];

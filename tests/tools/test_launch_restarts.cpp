@@ -19,11 +19,12 @@ void the_task_that_failed(void**) {
               kSays + "worker 1 exited with status 3; restarting it in 0.1 s (restart 1 of 3)\n");
   const Words lines = sorted(lines_of(launch.all_out));
   assert_int_equal(lines.size(), 9);
-  // Sorted: of worker 0 the secret, DIST_RESTART and TF_CONFIG, then of worker 1 twice each.
+  // The lines are sorted: the secret, DIST_RESTART and TF_CONFIG of worker 0, and then each twice of worker
+  // 1.
   assert_text(lines[1], "[worker 0] DIST_RESTART is not set");
   assert_text(lines[5], "[worker 1] DIST_RESTART is not set");
   assert_text(lines[6], "[worker 1] DIST_RESTART=1");
-  // Its address, its place and the secret are what they were.
+  // Its address, its index and the secret are unchanged.
   assert_text(lines[3], lines[4]);
   assert_text(lines[7], lines[8]);
 }
@@ -42,7 +43,7 @@ void until_restarts_are_used_up(void**) {
                                   "the others were ended\n");
 }
 
-// Once worker 0 has succeeded, a worker that is lost would find no other one.
+// After worker 0 has succeeded, a restarted worker would find no other one.
 void a_worker_that_fails_after_the_end_is_not_started_again(void**) {
   Launch launch(task({"-n3", "--restarts=3"},
                      {"only", "worker 0", "tell", "ends", "end", "only", "worker 1", "await", "raise", "KILL",
@@ -73,7 +74,7 @@ void a_worker_that_was_started_again_is_ended_after_the_end(void**) {
                   "worker 1 was killed by SIGKILL after the job had ended: not restarting it\n");
 }
 
-// Restarts are those of the whole job, not of each task.
+// The limit for restarts applies to the whole job, not to each task.
 void restarts_are_the_jobs(void**) {
   Launch launch(task({"-n2", "--restarts=1"},
                      {"only", "worker 0", "first", "tell", "fails", "exit", "3", "end", "end", "only",
@@ -95,7 +96,7 @@ void the_whole_job(void**) {
             "end", "first",        "trap", "TERM",      "exit",     "tell",     "up",    "wait",  "end"}));
   assert_lines(launch.hear(2), {"worker 0 up", "worker 2 ends"});
   launch.open_gate();
-  // It ended well, and is started again all the same.
+  // It had succeeded, and is restarted nevertheless.
   assert_lines(launch.hear(1), {"worker 2 ends"});
   launch.ends(0);
   assert_text(launch.all_err,
@@ -112,7 +113,7 @@ void the_whole_job(void**) {
   for (std::size_t i = 0; i < configs.size(); i += 2) assert_text(configs[i], configs[i + 1]);
 }
 
-// That one ended well before the restart says nothing of its end after it.
+// A success before the restart does not count after it.
 void well_before_is_not_well_again(void**) {
   Launch launch(task({"-n2", "--restarts=1", "--restart=job"},
                      {"first", "only",  "worker 1", "tell", "ends", "exit", "0",    "end",
@@ -122,7 +123,7 @@ void well_before_is_not_well_again(void**) {
   assert_lines(launch.hear(1, &pid), {"worker 1 ends"});
   until_gone(pid);
   launch.open_gate();
-  // Worker 0 ends at once now, and worker 1 later.
+  // Now worker 0 ends at once, and worker 1 later.
   for (int i = 0; i < 2; ++i) {
     if (launch.hear(1, &pid)[0] == "worker 0 ends") until_gone(pid);
   }
@@ -131,7 +132,7 @@ void well_before_is_not_well_again(void**) {
   assert_text(launch.all_out, "[worker 1] done\n");
 }
 
-// The failures that a failure brings about are no further ones.
+// Failures that follow from the first one are not counted or reported.
 void all_fail_together(void**) {
   Launch launch(task({"-n8", "--restarts=1", "--restart=job"}, {"first", "exit", "9", "end", "say", "done"}));
   launch.ends(0);

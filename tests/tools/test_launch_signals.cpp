@@ -20,7 +20,8 @@ void ending_signals_go_on(void**) {
   }
 }
 
-// They are told once, may take their time, and whether they end well does not matter: it was not the job's own end.
+// Each task receives the signal once and may take time to end. Its exit status does not matter, because the
+// job did not end by itself.
 void tasks_may_take_their_time(void**) {
   Launch launch(task({"-n2"}, {"trap", "TERM", "tell", "tell", "up", "await", "say", "saved"}));
   launch.hear(2);
@@ -72,7 +73,7 @@ void user_signals_go_on_and_end_nothing(void**) {
   launch.ends(0);
 }
 
-// As Ctrl-Z and fg do.
+// Like Ctrl-Z and fg.
 void stops_and_goes_on(void**) {
   Launch launch(task({"-n2"}, {"trap", "TSTP", "tell", "trap", "CONT", "tell", "tell", "up", "await"}));
   launch.hear(2);
@@ -82,7 +83,7 @@ void stops_and_goes_on(void**) {
   assert_int_equal(waitpid(launch.pid, &status, WUNTRACED), launch.pid);
   assert_true(WIFSTOPPED(status));
   launch.send(SIGCONT);
-  // Perhaps twice each: whoever stopped it may have stopped the tasks, too.
+  // Each may receive it twice, because a terminal also stops and continues the tasks.
   std::string heard;
   while (heard.find("worker 0 CONT") == std::string::npos ||
          heard.find("worker 1 CONT") == std::string::npos) {
@@ -92,7 +93,7 @@ void stops_and_goes_on(void**) {
   launch.ends(0);
 }
 
-// A task that is stopped is woken to hear that it is to end.
+// A stopped task is continued, so that it can handle SIGTERM.
 void stopped_tasks_end(void**) {
   Launch launch(
       task({"-n1", "--grace=86400"}, {"trap", "TERM", "exit", "tell", "up", "raise", "STOP", "wait"}));
@@ -103,7 +104,7 @@ void stopped_tasks_end(void**) {
   launch.ends(128 + SIGTERM);
 }
 
-// As nohup has it.
+// Like nohup.
 void an_ignored_hangup_stays_ignored(void**) {
   Launch launch(task({"-n1"}, {"signals", "tell", "up", "await"}), {.ignored = SIGHUP});
   launch.hear(1);

@@ -4,7 +4,7 @@
 
 namespace {
 
-// The text between two others, which are there.
+// Returns the text between two others, which must exist.
 std::string between(const std::string& text, const std::string& before, const std::string& after) {
   const std::size_t begin = text.find(before);
   const std::size_t end = begin == std::string::npos ? begin : text.find(after, begin + before.size());
@@ -12,7 +12,7 @@ std::string between(const std::string& text, const std::string& before, const st
   return text.substr(begin + before.size(), end - begin - before.size());
 }
 
-// The ports of 127.0.0.1 in a cluster, in their order, are written as P.
+// Replaces the ports of 127.0.0.1 by P, and appends them to `ports` in order.
 std::string without_ports(std::string text, Words* ports) {
   const std::string host = "\"127.0.0.1:";
   for (std::size_t at = 0; (at = text.find(host, at)) != std::string::npos;) {
@@ -24,7 +24,8 @@ std::string without_ports(std::string text, Words* ports) {
   return text;
 }
 
-// With --ps the others are ended some time after the chief: all wait for all to be seen.
+// With --ps, the others are ended some time after the chief. All tasks wait until the test has seen all of
+// them.
 const Words kShowConfig = {"env", "TF_CONFIG", "tell", "done", "await"};
 
 void let_all_show(const Launch& launch, int tasks) {
@@ -57,7 +58,7 @@ void tf_config(void**) {
   configs_of({"-n1", "--chief"}, R"({"chief":[P]})", {R"([chief 0] {"type":"chief","index":0})"});
   configs_of({"-n2", "--chief"}, R"({"chief":[P],"worker":[P]})",
              {R"([chief 0] {"type":"chief","index":0})", R"([worker 0] {"type":"worker","index":0})"});
-  // With servers the chief comes beside the workers.
+  // With parameter servers, there is a chief in addition to the workers.
   configs_of({"--workers=1", "--ps=1"}, R"({"chief":[P],"worker":[P],"ps":[P]})",
              {R"([chief 0] {"type":"chief","index":0})", R"([ps 0] {"type":"ps","index":0})",
               R"([worker 0] {"type":"worker","index":0})"});
@@ -108,7 +109,7 @@ void several_machines(void**) {
   empty.ends(2);
 }
 
-// libdist itself reads what dist-launch has written.
+// libdist's own resolver reads what dist-launch has written.
 void resolver_reads_it(void**) {
   Launch launch({"-n1", "--ps=1", resolver_path, task_path, "tell", "done", "await"});
   let_all_show(launch, 3);
@@ -151,7 +152,7 @@ void secrets(void**) {
   Launch kept(task({"-n1"}, {"env", "DIST_JOB_SECRET"}), {.environment = {{"DIST_JOB_SECRET", "mine"}}});
   kept.ends(0);
   assert_text(kept.all_out, "[worker 0] DIST_JOB_SECRET=mine\n");
-  // An empty one would keep nobody out.
+  // An empty secret would not protect the job.
   Launch empty(task({"-n1"}, {"env", "DIST_JOB_SECRET"}), {.environment = {{"DIST_JOB_SECRET", ""}}});
   empty.ends(0);
   assert_int_equal(empty.all_out.size(), std::string("[worker 0] DIST_JOB_SECRET=\n").size() + 64);
@@ -186,7 +187,7 @@ void input_is_empty(void**) {
                {"[worker 0] 0 bytes of input", "[worker 1] 0 bytes of input"});
 }
 
-// What dist-launch blocks and ignores for itself is not what programs have.
+// Tasks do not inherit the signals that dist-launch blocks and ignores for itself.
 void signals_are_as_they_were(void**) {
   Launch launch(task({"-n1"}, {"signals"}));
   launch.ends(0);

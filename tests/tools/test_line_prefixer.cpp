@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How dist-launch splits a task's output into lines, however it arrives.
+// How dist-launch splits a task's output into lines, regardless of the pieces in which it arrives.
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMost = LinePrefixer::kMaxLineBytes;
 
-// What becomes of a text that comes in pieces of that size.
+// Returns the output for a text that arrives in pieces of this size.
 std::string prefixed(const std::string& text, std::size_t piece) {
   LinePrefixer prefixer("> ");
   std::string out;
