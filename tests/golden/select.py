@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).parent
-ROOM = {  # bytes; 2 MB in all
+ROOM = {  # bytes; 2 MB in total
     "variables": 650_000,
     "reduce": 200_000,
     "replica_context": 190_000,
@@ -32,24 +32,24 @@ ROOM = {  # bytes; 2 MB in all
     "tpu_split": 35_000,
 }
 OTHER_ROOM = 40_000  # the other areas
-MESSAGE = 80  # characters of a text that stay
-EACH_ROW = 3  # cases of a strategy for a row of differences.md
+MESSAGE = 80  # number of characters that are kept of a text
+EACH_ROW = 3  # cases of each strategy for each row of differences.md
 
 
 def rows() -> list[str]:
-    """The patterns of differences.md: "area/glob"."""
+    """Returns the patterns of differences.md: "area/glob"."""
     lines = (HERE / "differences.md").read_text(encoding="utf-8").splitlines()
     cells = [line.split("|")[1].strip(" `") for line in lines if line.startswith("|")]
     return [cell for cell in cells if "/" in cell]
 
 
 def draw(text: str) -> int:
-    """A number that depends on the text alone."""
+    """Returns a number that depends only on the text."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 def one_of_each(cases: list[dict], group_of) -> Iterator[dict]:
-    """A case of each group: a small number of replicas, else drawn."""
+    """Yields a pseudo-random case of each group, with at most three replicas if there is one."""
     groups: dict[str, list[dict]] = {}
     for case in cases:
         groups.setdefault(case["strategy"]["name"] + " " + group_of(case["id"]), []).append(case)
@@ -92,7 +92,7 @@ def cut_messages(value):
 
 
 def needed_by(case: dict, by_id: dict[str, dict]) -> list[dict]:
-    """A device assignment names its topology, which is a case of its own."""
+    """Returns the topology that a device assignment names, which is a separate case."""
     needed = by_id.get("topology/" + str(case["inputs"].get("topology")))
     return [needed] if needed else []
 

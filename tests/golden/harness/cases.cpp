@@ -13,9 +13,10 @@
 namespace golden {
 namespace {
 
-constexpr int kDeepest = 100;  // levels of a file, so that walks over it end long before the stack does
+constexpr int kDeepest = 100;  // maximum number of levels in a file, so that recursive functions do not
+                               // exhaust the stack
 
-// Checked on the text: RapidJSON's own walks recurse.
+// Checks the text, because RapidJSON's own functions recurse.
 void check_depth(const std::string& text) {
   int depth = 0;
   bool in_string = false;
@@ -62,8 +63,8 @@ Case case_of(const Json& json) {
   return one;
 }
 
-// A case that names a topology gets that one's device_coordinates, which are inputs of the case
-// "topology/NAME".
+// A case may name a topology. It then gets the device_coordinates of this topology, which are inputs of the
+// case "topology/NAME".
 void add_topologies(rapidjson::Document& document) {
   Json& cases = document["cases"];
   std::map<std::string_view, const Json*> topologies;

@@ -31,7 +31,8 @@ struct Area {
   std::vector<Case> cases;
 };
 
-// The areas of a directory in order of their files' names; of several files of one area each is its own.
+// Returns the areas of a directory, in the order of their file names. If an area has several files, each
+// counts as an area.
 std::vector<Area> load_directory(const std::string& directory);
 
 }  // namespace golden

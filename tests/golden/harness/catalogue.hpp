@@ -13,8 +13,9 @@ namespace golden {
 struct Replayed {
   std::string_view area;
   ReplayFn replay;
-  // A glob of ids whose programs are servers, or processes, that reach each other by gRPC. Each is played in a process of its
-  // own, since gRPC forbids to fork one that has used it; none is in a transcript; and without gRPC none is played at all.
+  // A glob of ids whose programs have servers or processes that communicate by gRPC. Each is played in a
+  // separate process, because a process that has used gRPC must not fork. They are not in transcripts, and
+  // without gRPC they are not played.
   const char* by_grpc = "";
 
   bool is_by_grpc(const std::string& id) const noexcept;
@@ -24,7 +25,7 @@ struct Replayed {
 bool has_grpc() noexcept;
 
 std::span<const Replayed> all_areas() noexcept;
-// NULL for an area that this program does not know.
+// Returns NULL for an unknown area.
 const Replayed* find_area(std::string_view name) noexcept;
 
 }  // namespace golden

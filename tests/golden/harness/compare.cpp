@@ -18,8 +18,9 @@ std::string_view kind_of(const Json& json) {
   return kind != nullptr && kind->IsString() ? text_of(*kind) : "";
 }
 
-// Keys that say nothing of the value itself. A variable's class is one of four, which libdist has too; but
-// what shows a single copy knows none. How long a worker's call took is of one run, and what it was given no answer.
+// Keys that are not part of the value. A variable's class is compared if libdist has one; a single copy shown
+// as a variable has none. The duration of a worker's call depends on the run, and its inputs are not an
+// answer.
 bool is_aside(std::string_view kind, std::string_view key, const Json& came) {
   if (kind.empty()) return (key == "seconds" || key == "inputs") && find(came, key) == nullptr;
   if (kind == "variable") return key == "class" && find(came, key) == nullptr;
@@ -29,7 +30,7 @@ bool is_aside(std::string_view kind, std::string_view key, const Json& came) {
 
 class Comparison {
  public:
-  // The first difference, or nothing.
+  // Returns the first difference, if any.
   std::optional<Difference> run(const std::string& part, const Json& expected, const Json& came) {
     where_ = part;
     if (same(expected, came)) return std::nullopt;
@@ -126,7 +127,7 @@ class Comparison {
     return expected == came;
   }
 
-  // Keeps the place of a difference on its way out.
+  // Records the place of a difference while the comparison returns.
   bool said(bool same, const Json& expected, const Json& came) {
     if (!same) difference_ = {"", where_, to_text(expected, kShown), to_text(came, kShown)};
     return same;
@@ -136,7 +137,7 @@ class Comparison {
   Difference difference_;
 };
 
-// What each of several workers answered, of which the parts are parts of the case.
+// Compares the answers of several workers. Their parts count as parts of the case.
 std::vector<Difference> compare_workers(const Json& expected, const Json& came) {
   const bool both = came.IsArray() && came.Size() == expected.Size();
   if (!both) return {{"per_worker", "per_worker", to_text(expected, kShown), to_text(came, kShown)}};
@@ -170,7 +171,7 @@ std::vector<Difference> compare(const Json& expected, const Json& came) {
   for (const auto& [name, value] : expected.GetObject()) {
     const std::string part(text_of(name));
     const Json* const other = find(came, part);
-    if (other == nullptr && part == "exited_after_seconds") continue;  // of one run
+    if (other == nullptr && part == "exited_after_seconds") continue;  // depends on the run
     if (other == nullptr) {
       differences.push_back({part, part, to_text(value, kShown), "nothing"});
     } else if (const auto difference = Comparison().run(part, value, *other)) {

@@ -16,14 +16,14 @@
 namespace golden {
 
 struct Difference {
-  std::string part;   // the key of `expected` below which it is; "expected" itself where that is one value
+  std::string part;   // the key of `expected`, or "expected" if that is a single value
   std::string where;  // "result.values[1]"
   std::string expected;
   std::string came;
 };
 
-// What an answer differs in, the first difference of each part: each is an object of recorded values, or one
-// value.
+// Returns the first difference of each part. `expected` and the answer are each either an object of recorded
+// values or a single value.
 std::vector<Difference> compare(const Json& expected, const Json& came);
 
 }  // namespace golden

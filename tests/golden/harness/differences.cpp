@@ -31,7 +31,7 @@ std::vector<std::string> split(std::string_view text, char at) {
   return parts;
 }
 
-// A row of the table of differences; the other lines of the file are for people.
+// Parses a row of the table of differences. All other lines of the file are ignored.
 Entry entry_of(const std::vector<std::string>& cells, int line) {
   Entry entry{cells[1], split(cells[2], ','), Verdict::kOnPurpose, line};
   if (cells[3] == "inapplicable") {

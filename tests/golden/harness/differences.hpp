@@ -18,8 +18,8 @@ struct Entry {
   std::vector<std::string> parts;  // globs of keys of `expected`, "outcome", "afterwards"; "all" is "*"
   Verdict verdict;                 // kOnPurpose or kInapplicable
   int line;
-  std::size_t matched = 0;    // cases
-  std::size_t explained = 0;  // those of them that would be different without it
+  std::size_t matched = 0;    // number of cases
+  std::size_t explained = 0;  // number of those that would be different without this entry
 
   std::string_view area() const noexcept { return std::string_view(cases).substr(0, cases.find('/')); }
 };
@@ -29,17 +29,19 @@ class DifferenceList {
   // Throws Malformed, which names file and line.
   static DifferenceList read(const std::string& file);
 
-  // What a case counts as; `judgement` keeps what no entry explains. Counts the entries' cases.
+  // Returns how a case counts. Removes what an entry explains from `judgement`, and counts the case for its
+  // entries.
   Verdict explain(std::string_view area, const Case& one, Judgement& judgement);
 
-  // A case that this build cannot play: nobody can say whether its rows explain something.
+  // Registers a case that this build cannot play, so that its rows do not count as stale.
   void pass_over(std::string_view area, const Case& one);
 
-  // What is wrong with the entries of an area, all cases of which have been explained or passed over: those that match none,
-  // and those that explain nothing since what they speak of is the same without them.
+  // Returns what is wrong with the entries of an area after all of its cases have been explained or passed
+  // over: entries that match no case, and entries that explain nothing because their cases are the same
+  // without them.
   std::vector<std::string> stale(std::string_view area) const;
 
-  // Whether a case is one of a row that has explained nothing so far.
+  // Whether the case matches a row that has not explained anything yet.
   bool in_question(std::string_view area, const Case& one) const;
 
  private:

@@ -26,7 +26,7 @@ constexpr Type kTypes[] = {
 
 bool is_float(dist_dtype dtype) noexcept { return dtype >= DIST_F16 && dtype <= DIST_F64; }
 
-// A 16-bit float: `precision` bits of significand with the hidden one, exponents from `lowest` on.
+// A 16-bit float: `precision` bits of significand including the hidden one, and exponents from `lowest`.
 struct Half {
   int precision;
   int lowest;
@@ -36,7 +36,7 @@ constexpr Half kBf16{8, -126};
 
 const Half& half_of(dist_dtype dtype) noexcept { return dtype == DIST_F16 ? kF16 : kBf16; }
 
-// To nearest, ties to even.
+// Rounds to nearest, ties to even.
 uint16_t half_from(const Half& half, double number) noexcept {
   const int fraction = half.precision - 1;
   const unsigned sign = std::signbit(number) ? 0x8000u : 0u;
@@ -45,7 +45,7 @@ uint16_t half_from(const Half& half, double number) noexcept {
   if (std::isnan(number)) return static_cast<uint16_t>(sign | infinity | 1u << (fraction - 1));
   if (size == 0 || std::isinf(size)) return static_cast<uint16_t>(sign | (size == 0 ? 0u : infinity));
   const int exponent = std::max(std::ilogb(size), half.lowest);
-  // In units of the last place: a carry into the next exponent is what the bits of a float do by themselves.
+  // Computes in units of the last place, so that a carry goes into the exponent's bits.
   const auto units = static_cast<unsigned>(std::nearbyint(std::ldexp(size, fraction - exponent)));
   const unsigned bits = units + (static_cast<unsigned>(exponent - half.lowest) << fraction);
   return static_cast<uint16_t>(sign | (exponent > -half.lowest + 1 || bits > infinity ? infinity : bits));
@@ -76,8 +76,7 @@ void store(std::byte* at, T value) noexcept {
   std::memcpy(at, &value, sizeof value);
 }
 
-// Calls fn with a value of the C type that holds a dtype's element; complex and 16-bit floats are the
-// caller's.
+// Calls fn with a value of the C type of a dtype's elements. The caller handles complex and 16-bit floats.
 template <class Fn>
 void with_type(dist_dtype dtype, const Fn& fn) {
   switch (dtype) {
@@ -296,7 +295,7 @@ Json to_json(const Elements& elements, JsonMemory& memory) {
 
 bool equal(const Elements& a, const Elements& b) noexcept {
   if (a.dtype != b.dtype || a.shape != b.shape || a.bytes.size() != b.bytes.size()) return false;
-  // A complex number's parts are floats of their own.
+  // The parts of a complex number are compared like floats.
   const dist_dtype dtype = a.dtype == DIST_COMPLEX64 ? DIST_F32 : a.dtype;
   const std::size_t size = size_of(dtype);
   for (std::size_t at = 0; at < a.bytes.size(); at += size) {

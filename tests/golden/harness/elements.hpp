@@ -15,39 +15,39 @@
 
 namespace golden {
 
-// A tensor of its own, row-major.
+// A row-major tensor that owns its memory.
 struct Elements {
   dist_dtype dtype = DIST_F32;
   std::vector<int64_t> shape;
   std::vector<std::byte> bytes;
 
   std::size_t count() const noexcept;
-  // Borrowed from this.
+  // The view refers to this object's memory.
   dist_tensor view() noexcept;
 };
 
-// "float32" is DIST_F32; nothing for a name that libdist has no type for ("string").
+// "float32" is DIST_F32. Returns nothing if libdist has no such dtype ("string").
 std::optional<dist_dtype> dtype_of(std::string_view name) noexcept;
 const char* name_of(dist_dtype dtype) noexcept;
 std::size_t size_of(dist_dtype dtype) noexcept;
 
-// A recorded tensor ("dtype", "shape", "data", maybe "bits"); any but one of strings.
+// Reads a recorded tensor ("dtype", "shape", "data", and optionally "bits"), except tensors of strings.
 Elements elements_of(const Json& tensor);
-// Of a tensor of any strides.
+// Copies a tensor with any strides.
 Elements elements_of(const dist_tensor& tensor);
-// Each number rounded once to the dtype; an integer wraps.
+// Rounds each number once to the dtype. Integers wrap.
 Elements elements_of(dist_dtype dtype, const std::vector<int64_t>& shape, const std::vector<double>& numbers);
 
-// In the recorded form.
+// Returns the recorded form.
 Json to_json(const Elements& elements, JsonMemory& memory);
 std::vector<double> numbers_of(const Elements& elements);
 
-// How many elements a shape holds; throws Malformed for a negative size or one that overflows.
+// Returns the number of elements of a shape. Throws Malformed if a size is negative or the product overflows.
 std::size_t count_of(const std::vector<int64_t>& shape);
-// dtype, shape and all bits are the same; NaNs are the same whatever their bits.
+// Compares dtype, shape and all bits. All NaNs count as equal.
 bool equal(const Elements& a, const Elements& b) noexcept;
 
-// "nan", "inf" and "-inf" stand for numbers that JSON has not.
+// JSON has no such numbers, so "nan", "inf" and "-inf" stand for them.
 double number_of(const Json& json);
 Json number_to_json(double number);
 

@@ -8,7 +8,7 @@
 namespace golden {
 namespace {
 
-// Row `row` of a tensor's first dimension, as nested arrays below it.
+// Returns row `row` of a tensor's first dimension as nested arrays.
 Json row_of(const std::vector<double>& numbers, const std::vector<int64_t>& shape, std::size_t dimension,
             std::size_t& next, JsonMemory& memory) {
   if (dimension == shape.size()) return number_to_json(numbers[next++]);
@@ -19,8 +19,8 @@ Json row_of(const std::vector<double>& numbers, const std::vector<int64_t>& shap
   return row;
 }
 
-// The rows of a ragged value: its innermost values, cut by each list of row splits in turn, the inner ones
-// first.
+// Returns the rows of a ragged value: its innermost values, divided by each list of row splits, beginning
+// with the innermost list.
 Json ragged_rows(dist_value* value, JsonMemory& memory) {
   dist_tensor view;
   check(dist_value_tensor(dist_value_item(value, 0), &view));
@@ -72,7 +72,7 @@ Json Replay::encode_items(const char* kind, const char* key, dist_value* value) 
   return json;
 }
 
-// Parts by name; a part that is NONE is null.
+// Encodes parts by name. A part that is NONE becomes null.
 Json Replay::encode_parts(const char* kind, const std::vector<const char*>& names, dist_value* value) {
   Json json(rapidjson::kObjectType);
   json.AddMember("kind", rapidjson::StringRef(kind), memory());
@@ -91,11 +91,12 @@ Json Replay::encode(dist_value* value) {
     case DIST_VALUE_TENSOR: {
       dist_tensor view;
       check(dist_value_tensor(value, &view));
-      dist_strategy* const maker = state_->memory_of(*this);  // outside: transcripts have its making
+      dist_strategy* const maker = state_->memory_of(*this);  // create it before Looking, because its
+                                                              // creation belongs to transcripts
       const Looking looking;
       int32_t ours = 0;
       if (dist_variable_created_in_scope(maker, value, &ours) != DIST_OK) return encode(view);
-      // It shows a variable's copy, which is a variable of one copy in Python.
+      // The value shows a copy of a variable. In Python, this is a variable with one copy.
       Json copies(rapidjson::kArrayType);
       copies.PushBack(encode(view), memory());
       json.AddMember("kind", "variable", memory());

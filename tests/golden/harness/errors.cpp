@@ -13,10 +13,10 @@ namespace {
 struct Row {
   std::string_view exception;
   std::initializer_list<dist_status>
-      statuses;  // none: an accident of Python, which any error but INTERNAL stands for
+      statuses;  // empty = an accidental error of Python, for which any error except INTERNAL counts as equal
 };
 const Row kTable[] = {
-    // What Python code raises on purpose.
+    // Errors that Python code raises deliberately.
     {"ValueError", {DIST_INVALID_ARGUMENT}},
     {"AssertionError", {DIST_INVALID_ARGUMENT}},
     {"RuntimeError", {DIST_FAILED_PRECONDITION}},
@@ -24,7 +24,7 @@ const Row kTable[] = {
     {"StopIteration", {DIST_OUT_OF_RANGE}},
     {"JSONDecodeError", {DIST_INVALID_ARGUMENT}},
     {"DecodeError", {DIST_INVALID_ARGUMENT}},
-    // TensorFlow's own codes.
+    // TensorFlow's own error codes.
     {"CancelledError", {DIST_CANCELLED}},
     {"InvalidArgumentError", {DIST_INVALID_ARGUMENT}},
     {"DeadlineExceededError", {DIST_DEADLINE_EXCEEDED}},
@@ -38,7 +38,7 @@ const Row kTable[] = {
     {"UnimplementedError", {DIST_UNIMPLEMENTED}},
     {"UnavailableError", {DIST_UNAVAILABLE}},
     {"DataLossError", {DIST_DATA_LOSS}},
-    // What Python code, or TensorFlow's C++, runs into.
+    // Accidental errors in Python code or in TensorFlow's C++ code.
     {"AttributeError", {}},
     {"IndexError", {}},
     {"InternalError", {}},

@@ -10,14 +10,14 @@
 
 namespace golden {
 
-// Whether a status says what an exception class does. A class that the table has not throws Unknown.
+// Whether a status corresponds to an exception class. Throws Unknown for a class that is not in the table.
 bool same_kind(std::string_view exception, dist_status status);
 
-// Whether `json` is an error of ours (Replay::encode_error()), and of which status.
+// Whether `json` is an error made by Replay::encode_error(), and its status.
 bool is_error(const Json& json, dist_status* out_status);
 
-// The class of a recorded exception, in any of its forms: {"type": ...}, {"kind": "error", "error": {...}},
-// or the bare name; "" where it is no exception.
+// Returns the class of a recorded exception in any of its forms: {"type": ...}, {"kind": "error", "error":
+// {...}}, or the name alone. Returns "" if it is not an exception.
 std::string_view exception_of(const Json& json);
 
 }  // namespace golden

@@ -7,7 +7,7 @@
 namespace golden {
 namespace {
 
-// The first exception since the last rethrow_kept() that is no Failed.
+// The first exception since the last rethrow_kept() that is not a Failed.
 std::mutex kept_mutex;
 std::exception_ptr kept;
 

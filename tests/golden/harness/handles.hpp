@@ -12,18 +12,19 @@
 
 namespace golden {
 
-// A call of libdist failed, or the user's own function did (it "raises"): what a Python exception is there.
+// Thrown if a call of libdist failed, or if the user's function "raises". It corresponds to a Python
+// exception.
 struct Failed {
   dist_status status;
   std::string message;
 };
 
-// Throws Failed, with libdist's text, unless `status` is DIST_OK.
+// Throws Failed with libdist's message, unless `status` is DIST_OK.
 inline void check(dist_status status) {
   if (status != DIST_OK) throw Failed{status, dist_last_error()};
 }
 
-// Stores the constant that has the name.
+// Stores the constant with this name.
 template <class Enum>
 void read_enum(dist_enum_domain domain, const char* name, Enum* out) {
   int32_t number = 0;
@@ -31,18 +32,19 @@ void read_enum(dist_enum_domain domain, const char* name, Enum* out) {
   *out = static_cast<Enum>(number);
 }
 
-// The user's program raises; ValueError is DIST_INVALID_ARGUMENT, RuntimeError DIST_FAILED_PRECONDITION.
+// The user's program raises an exception. ValueError is DIST_INVALID_ARGUMENT, and RuntimeError is
+// DIST_FAILED_PRECONDITION.
 [[noreturn]] inline void raise(dist_status status, std::string message) {
   throw Failed{status, std::move(message)};
 }
 
-// One reference to a dist_value, or none (which is what Python's missing result is).
+// A reference to a dist_value, or none, like a missing result in Python.
 class Value {
  public:
   Value() = default;
-  // Takes over a reference; NULL is fine.
+  // Takes over a reference, which may be NULL.
   static Value adopt(dist_value* value) noexcept { return Value(value); }
-  // One more reference.
+  // Retains another reference.
   static Value share(dist_value* value) noexcept { return Value(dist_value_retain(value)); }
   Value(const Value& other) noexcept : value_(dist_value_retain(other.value_)) {}
   Value(Value&& other) noexcept : value_(std::exchange(other.value_, nullptr)) {}
@@ -59,7 +61,7 @@ class Value {
     dist_value_release(std::exchange(value_, nullptr));
     return &value_;
   }
-  // Gives the reference away.
+  // Passes the reference to the caller.
   dist_value* release() noexcept { return std::exchange(value_, nullptr); }
 
   dist_value_kind kind() const noexcept { return dist_value_kind_of(value_); }
@@ -72,7 +74,7 @@ class Value {
   dist_value* value_ = nullptr;
 };
 
-// One owner of any other object: Strategy strategy; check(dist_strategy_create(&options, strategy.out())).
+// Owns any other object: Strategy strategy; check(dist_strategy_create(&options, strategy.out())).
 template <class T, auto end>
 class Handle {
  public:
@@ -110,8 +112,8 @@ using Variable = Handle<dist_variable, dist_variable_destroy>;
 using Dataset = Handle<dist_dataset, dist_dataset_destroy>;
 using Iterator = Handle<dist_iterator, dist_iterator_destroy>;
 
-// While one lives, what this thread calls are the harness's own questions and no part of the program: a
-// transcript leaves them out.
+// While an object of this class exists, calls of this thread belong to the harness and not to the program.
+// Transcripts do not contain them.
 class Looking {
  public:
   Looking() noexcept;
@@ -124,9 +126,9 @@ class Looking {
   bool before_;
 };
 
-// ---- Functions of the user's program. They may throw Failed, which ends them as an exception does in
-// Python; the status
-// ---- and the text go through libdist as dist_fail()'s, and are thrown again on the other side.
+// ---- Functions of the user's program. They may throw Failed, which ends them like an exception in Python.
+// The status and
+// ---- the text are passed through libdist by dist_fail() and thrown again on the other side.
 
 using ReplicaFn = std::function<Value(dist_replica* replica, dist_value* args, dist_value* kwargs)>;
 using MergeFn = std::function<Value(dist_strategy* strategy, dist_value* args)>;
@@ -137,16 +139,16 @@ using UpdateFn = std::function<void(dist_tensor* copy, dist_value* args)>;
 Value run(dist_strategy* strategy, const ReplicaFn& fn, const Value& args = {}, const Value& kwargs = {},
           const dist_run_options* options = nullptr);
 
-// replica_context.merge_call(fn, args): args is a list or empty. Replica 0's fn is the one that is called.
+// replica_context.merge_call(fn, args): args is a list or empty. Only replica 0's fn is called.
 Value merge_call(dist_replica* replica, const MergeFn& fn, const Value& args = {},
                  const dist_collective_options* options = nullptr);
 
 // strategy.extended.update(variable, fn, args)
 void update(dist_strategy* strategy, dist_variable* variable, const UpdateFn& fn, const Value& args = {});
 
-// Runs `body` and returns what it failed with: for callbacks of other kinds (`return guarded([&] { ... });`).
-// What is not a Failed (Unknown, Malformed) is kept, and thrown by the next rethrow_kept(): run() and its
-// like call it.
+// Runs `body` and returns the status of its failure, for other kinds of callbacks (`return guarded([&] { ...
+// });`). Exceptions other than Failed (Unknown, Malformed) are kept and thrown by the next rethrow_kept(),
+// which run(), merge_call() and update() call.
 dist_status guarded(const std::function<void()>& body) noexcept;
 void rethrow_kept();
 

@@ -8,7 +8,7 @@
 
 namespace golden {
 
-// Something in a file is not of the format.
+// A file does not have the expected format.
 struct Malformed {
   std::string what;
 };
@@ -19,7 +19,7 @@ struct Malformed {
 
 }  // namespace golden
 
-// RapidJSON asserts that a value is of the type it is asked for.
+// RapidJSON asserts that a value has the type that is asked for.
 #define RAPIDJSON_ASSERT(x) ((x) ? static_cast<void>(0) : ::golden::malformed(#x))
 #define RAPIDJSON_HAS_STDSTRING 1
 #include <rapidjson/document.h>
@@ -31,20 +31,20 @@ using JsonMemory = rapidjson::Document::AllocatorType;
 
 inline std::string_view text_of(const Json& json) { return {json.GetString(), json.GetStringLength()}; }
 
-// The member under `key`, or NULL.
+// Returns the member under `key`, or NULL.
 inline const Json* find(const Json& object, std::string_view key) {
   const auto at = object.FindMember(Json(rapidjson::StringRef(key.data(), key.size())));
   return at == object.MemberEnd() ? nullptr : &at->value;
 }
 
-// The member under `key`, which must be there.
+// Returns the member under `key`, which must exist.
 inline const Json& member(const Json& object, std::string_view key) {
   const Json* const found = find(object, key);
   if (found == nullptr) throw Malformed{"\"" + std::string(key) + "\" is missing"};
   return *found;
 }
 
-// As JSON text, cut to `limit` bytes.
+// Returns JSON text, truncated to `limit` bytes.
 std::string to_text(const Json& json, std::size_t limit = std::string::npos);
 
 }  // namespace golden

@@ -48,7 +48,7 @@ class Judge {
     differ(std::string(dist_status_name(status)) + ": " + std::string(message));
   }
 
-  // A program that TensorFlow's failure has made useless goes on with libdist.
+  // After a failure that made TensorFlow's program useless, libdist's program continues.
   void judge_afterwards(const Json* trouble) {
     if (trouble != nullptr) return fault("afterwards: " + std::string(text_of(*trouble)));
     if (case_.afterwards == nullptr || find(*case_.afterwards, "error") == nullptr) return;

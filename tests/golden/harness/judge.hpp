@@ -10,14 +10,14 @@
 namespace golden {
 
 struct Judgement {
-  // One for each part of `expected` that is not the same; "outcome" is another outcome altogether,
-  // "afterwards" another state in which the case leaves its process. A recorded hang or crash is no right
-  // answer: whatever libdist does, it is a difference in "outcome".
+  // One for each part of `expected` that differs. "outcome" means a different kind of outcome, and
+  // "afterwards" a different state of the process after the case. A recorded hang or crash cannot be correct,
+  // so whatever libdist does is a difference in "outcome".
   std::vector<Difference> differences;
-  // What no list excuses: libdist died, hung or was left unusable, or the replay does not know what the case
-  // asks for.
+  // Faults that no list excuses: libdist died, hung or became unusable, or the replay does not know what the
+  // case asks for.
   std::vector<Difference> faults;
-  bool malformed = false;  // the case, which is the only fault
+  bool malformed = false;  // the case is malformed, which is then the only fault
 
   bool same() const noexcept { return differences.empty() && faults.empty(); }
 };

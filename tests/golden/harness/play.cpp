@@ -39,7 +39,7 @@ class Player {
     }
   }
 
-  // Whatever the case did, the strategy must go on to work, and end. What is wrong, or "".
+  // Whatever the case did, the strategy must still work and be destroyed. Returns "" or what is wrong.
   std::string afterwards() {
     Replay::State& state = *replay_.state_;
     if (state.strategy == nullptr) return "";

@@ -11,12 +11,12 @@ namespace golden {
 
 using ReplayFn = void (*)(Replay& replay);
 
-// One line of JSON:
+// Returns one line of JSON:
 //     {"recorded": {...}}                  the replay ended; what it recorded
 //     {"status": 3, "message": "..."}      libdist, or the user's program, failed
 //     {"unknown": "..."}                   the replay does not know what to do
-//     {"malformed": "..."}                 the case is not of the format
-// and "afterwards": "..." where the strategy could not be used, or not be ended, after that.
+//     {"malformed": "..."}                 the case does not have the expected format
+// and "afterwards": "..." if the strategy could not be used or destroyed after that.
 std::string play(ReplayFn replay, const Case& one);
 
 }  // namespace golden

@@ -7,7 +7,7 @@
 namespace golden {
 namespace {
 
-// No wait of a case is longer: a collective that does not come together is an error then, and not a hang.
+// Limits all waits of a case, so that a collective that never completes is an error and not a hang.
 constexpr int64_t kTimeoutNs = 20'000'000'000;
 
 struct Kind {
@@ -21,7 +21,7 @@ constexpr Kind kKinds[] = {
     {"CentralStorageStrategy", DIST_STRATEGY_CENTRAL_STORAGE},
 };
 
-// "a/b#2" is "a", "b"; the first part, which names the strategy, is left out.
+// "a/b#2" becomes "a", "b". The first part, which names the strategy, is omitted.
 std::vector<std::string> topics_of(std::string_view id) {
   if (const std::size_t repeat = id.rfind('#'); repeat != id.npos && repeat + 1 < id.size() &&
                                                 id.find_first_not_of("0123456789", repeat + 1) == id.npos) {

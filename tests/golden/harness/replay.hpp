@@ -36,19 +36,19 @@ struct Unknown {
 
 class Replay {
  public:
-  // Copies what a replay may see of a case.
+  // Copies the parts of a case that a replay may see.
   Replay(std::string_view id, const Json& strategy, const Json& inputs);
   ~Replay();
 
   // ---- The case
 
   const std::string& id() const noexcept { return id_; }
-  // The id's parts after the first (which names strategy and replicas), without the "#2" of a repeat:
-  // "MirroredStrategy2/float32/SUM/none/equal#2" has "float32", "SUM", "none", "equal". All of them are there
-  // by index below num_topics(); beyond it "".
+  // The id's parts after the first (which names strategy and replicas), without the "#2" of a repetition:
+  // "MirroredStrategy2/float32/SUM/none/equal#2" has "float32", "SUM", "none" and "equal". Returns "" if
+  // index is num_topics() or larger.
   std::string_view topic(std::size_t index) const noexcept;
   std::size_t num_topics() const noexcept { return topics_.size(); }
-  // Those parts joined again: "float32/SUM/none/equal".
+  // These parts joined again: "float32/SUM/none/equal".
   const std::string& topics() const noexcept { return joined_; }
 
   const Json& inputs() const noexcept { return *inputs_; }
@@ -56,7 +56,7 @@ class Replay {
   const Json& input(std::string_view key) const { return member(inputs(), key); }
   std::string_view text(std::string_view key) const { return text_of(input(key)); }
   std::string_view fn() const { return text("fn"); }
-  // `axis`, an integer or a list of them; empty where it is null.
+  // `axis`, an integer or a list of integers; empty if it is null.
   std::vector<int32_t> axes() const;
 
   [[noreturn]] void unknown(std::string_view what) const;  // "a method called frobnicate"
@@ -70,26 +70,27 @@ class Replay {
   bool is_one_device() const { return strategy_name() == "OneDeviceStrategy"; }
   bool is_default() const { return strategy_name() == "DefaultStrategy"; }
   int32_t num_replicas() const { return member(*description_, "num_replicas").GetInt(); }
-  // The case's strategy: made at the first call, ended with the case; cases with several workers have none here, as each
-  // worker has its own, and cases with servers, whose addresses it needs. The default strategy is the thread's own. It is
-  // also what all values of the case take their memory from.
+  // The case's strategy, which is created by the first call and destroyed with the case. Cases with several
+  // workers have none here, because each worker has its own. Neither have cases with servers, whose addresses
+  // the strategy needs. The default strategy is that of the thread. All values of the case take their memory
+  // from this strategy.
   dist_strategy* strategy();
-  // The options it is made with, for cases that make strategies of their own.
+  // The options with which it is created, for cases that create strategies themselves.
   static dist_strategy_options options_for(const Json& description);
 
-  // ---- Values. All may be called from any replica's thread.
+  // ---- Values. These functions may be called from any replica's thread.
 
-  // A recorded value (an object with "kind"). Tensors are new objects at each call. What Python has once
-  // (None, True, False, integers from -5 to 256, texts) is one dist_value throughout the case, so that "the
-  // same object" holds where it did there. A Python number is a scalar tensor: i32 (i64 where it does not
-  // fit), f32, bool.
+  // Returns a recorded value (an object with "kind"). Each call creates new tensors. Objects that exist only
+  // once in Python (None, True, False, integers from -5 to 256, strings) are one dist_value throughout the
+  // case, so that "the same object" has the same meaning as in Python. A Python number becomes a scalar
+  // tensor: i32 (i64 if it is too large), f32 or bool.
   Value decode(const Json& json);
-  // What strategy.experimental_distribute_values_from_function gives for a JSON array of recorded values, one
-  // a replica: a per-replica value, of nests a nest of them; of the one-device and default strategies the
-  // value itself.
+  // Returns the value that strategy.experimental_distribute_values_from_function makes of a JSON array of
+  // recorded values, one per replica: a per-replica value, or a nest of them if the values are nests. The
+  // one-device and default strategies return the value itself.
   Value per_replica(const Json& array);
   Value decode_numpy(const Json& json) { return decode(json, DIST_F64); }  // one item of such an array
-  // Each item of a JSON array of recorded values.
+  // Decodes each item of a JSON array of recorded values.
   std::vector<Value> decode_all(const Json& array);
 
   Value none();
@@ -100,42 +101,42 @@ class Replay {
   Value list(const std::vector<Value>& items);
   Value tuple(const std::vector<Value>& items);
   Value dict(const std::vector<std::pair<std::string, Value>>& items);
-  Value distributed(const std::vector<Value>& components);  // as per_replica()
+  Value distributed(const std::vector<Value>& components);  // like per_replica()
   Value composite(dist_value_kind kind,
                   const std::vector<Value>& parts);  // DIST_VALUE_INDEXED_SLICES, _RAGGED, _SPARSE
-  // A tensor of `numbers`, each rounded to the dtype (TensorFlow's name: "float32", "bfloat16", "int64",
-  // "bool").
+  // Returns a tensor of `numbers`, each rounded to the dtype, which has TensorFlow's name ("float32",
+  // "bfloat16", "int64", "bool").
   Value tensor(std::string_view dtype, const std::vector<int64_t>& shape, const std::vector<double>& numbers);
   Value scalar(std::string_view dtype, double number) { return tensor(dtype, {}, {number}); }
-  // The same, of a dist_dtype.
+  // The same for a dist_dtype.
   Value tensor(dist_dtype dtype, const std::vector<int64_t>& shape, const std::vector<double>& numbers);
-  // Element by element, in double and rounded once to the tensor's own dtype: exact for +, -, * and / of one
-  // operand.
+  // Applies fn to each element in double and rounds once to the tensor's dtype. This is exact for +, -, * and
+  // / with one operand.
   Value map(dist_value* tensor, const std::function<double(double)>& fn);
-  // A tensor's or variable's elements.
+  // Returns the elements of a tensor or variable.
   static std::vector<double> numbers(dist_value* tensor);
   static double number_of(dist_value* scalar) { return numbers(scalar).at(0); }
 
   // ---- The outcome
 
-  // One entry of `expected`.
+  // Records one entry of `expected`.
   void record(std::string_view key, const Value& value) { record(key, encode(value)); }
   void record(std::string_view key, Json json);
-  // All of `expected`, where that is no object of parts but one value, or null.
+  // Records all of `expected` if it is a single value or null instead of an object of parts.
   void record_whole(Json json);
   void record_whole(const Value& value) { record_whole(encode(value)); }
-  // A value in the file's own form. A scalar may stand where TensorFlow has a Python number of that value, a
-  // text where it has a tensor of one text, no value where it has None; a variable is its class and its
-  // components.
+  // Returns a value in the form of the recordings. The following also match: a scalar for a Python number of
+  // the same value, a text for a tensor with one string, and no value for None. A variable is encoded as its
+  // class and its components.
   Json encode(dist_value* value);
   Json encode(const Value& value) { return encode(value.get()); }
   Json encode(dist_variable* variable);
   Json encode(const dist_tensor& tensor);
-  // Stands for an exception wherever one was recorded: as {"kind": "error", ...}, as {"error": ...}, as an
-  // object with "type", or as the bare name of its class ("end": "StopIteration").
+  // Returns a value that matches every recorded form of an exception: {"kind": "error", ...}, {"error": ...},
+  // an object with "type", or the name of its class ("end": "StopIteration").
   Json encode_error(dist_status status);
-  // Runs `body`, which returns JSON, and gives {"value": ...} or {"error": ...}: what one attempt of several
-  // came to.
+  // Runs `body`, which returns JSON. Returns {"value": ...} or {"error": ...}: the result of one of several
+  // attempts.
   Json attempt(const std::function<Json()>& body);
   // Plain JSON.
   Json json(std::string_view text);
@@ -147,11 +148,11 @@ class Replay {
   Json null() { return Json(); }
   Json array(std::vector<Json> items);
   Json object(std::vector<std::pair<std::string, Json>>&& members);
-  // The memory of all JSON that is recorded.
+  // Owns the memory of all JSON that is recorded.
   JsonMemory& memory();
 
  private:
-  friend class Player;  // which takes the record out when the replay is over
+  friend class Player;  // which takes the recorded values when the replay has ended
   struct State;
 
   Value interned(const std::string& key, const std::function<Value()>& make);
@@ -170,7 +171,7 @@ class Replay {
   const Json* inputs_ = nullptr;
 };
 
-// One function an area; catalogue.cpp lists them.
+// One function per area; catalogue.cpp lists them.
 void replay_cluster(Replay& replay);
 void replay_extended(Replay& replay);
 void replay_input(Replay& replay);

@@ -20,7 +20,7 @@ class Report {
         session_(options.list, options.own, options.selection, options.longest, options.grpc) {}
 
   int run() {
-    std::vector<std::vector<Area>> directories;  // all are read before anything runs
+    std::vector<std::vector<Area>> directories;  // all are read before any case runs
     std::size_t cases = 0;
     for (const std::string& directory : options_.directories) {
       for (const Area& area : directories.emplace_back(session_.load(directory))) cases += area.cases.size();

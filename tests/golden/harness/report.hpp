@@ -16,16 +16,16 @@ struct ReportOptions {
   std::string list;  // differences.md
   std::string own;   // the project's own copy
   Selection selection;
-  std::size_t shown = 10;            // differences of an area that are spelled out
-  std::chrono::seconds longest{60};  // of one case
+  std::size_t shown = 10;            // maximum number of differences per area that are printed in full
+  std::chrono::seconds longest{60};  // limit for one case
   bool grpc = has_grpc();            // whether cases that need it are played
 };
 
-// Prints to `out`. 0; 1 for a difference that the list has not, what the replay does not know, a crash, or an
-// entry of the list that is stale; 2 where something cannot be read.
+// Prints to `out`. Returns 0; 1 if there is a difference that is not listed, something that the replay does
+// not know, a crash, or a stale row in the list; 2 if something cannot be read.
 int report(const ReportOptions& options, std::FILE* out);
 
-// "id: result.values[0]", what was expected and what came, on three lines.
+// Returns three lines: "id: result.values[0]", the expected value, and libdist's value.
 std::string describe(const Area& area, const Case& one, const Difference& difference);
 
 }  // namespace golden

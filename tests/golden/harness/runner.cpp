@@ -23,7 +23,7 @@ void write_all(int to, const std::string& text) {
   }
 }
 
-// A process that plays cases[first ...] and writes a line for each.
+// A process that plays the cases and writes a line for each.
 class Process {
  public:
   Process(ReplayFn replay, std::span<const Case* const> cases) {
@@ -45,11 +45,11 @@ class Process {
   ~Process() {
     close(from_);
     if (pid_ <= 0) return;
-    kill(pid_, SIGKILL);  // it has nothing more to say
+    kill(pid_, SIGKILL);  // its remaining output is not needed
     end();
   }
 
-  // The next line; what became of the process where none comes.
+  // Returns the next line, or what happened to the process if there is none.
   Answer next(std::chrono::seconds longest) {
     for (;;) {
       if (const std::size_t end = buffer_.find('\n'); end != buffer_.npos) {
@@ -87,7 +87,7 @@ class Process {
   std::string buffer_;
 };
 
-// How many cases from `first` on one process may play.
+// Returns how many cases, beginning with `first`, one process may play.
 std::size_t together(const Replayed& area, std::span<const Case* const> cases, std::size_t first) {
   std::size_t end = first;
   while (end < cases.size() && !area.is_by_grpc(cases[end]->id)) ++end;

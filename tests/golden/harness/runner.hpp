@@ -15,11 +15,11 @@ namespace golden {
 
 struct Answer {
   enum class How { kPlayed, kDied, kHung } how = How::kPlayed;
-  std::string text;  // play()'s line; what the process died of
+  std::string text;  // play()'s line, or how the process ended
 };
 
-// Plays cases of an area and calls `answered` with each one's answer, in order. Those by gRPC have a process each. `longest` is a guard: a case that takes longer has
-// hung.
+// Plays cases of an area and calls `answered` with each answer, in order. Cases that use gRPC have a process
+// each. `longest` is a guard: a case that takes longer counts as hanging.
 void run_cases(const Replayed& area, std::span<const Case* const> cases, std::chrono::seconds longest,
                const std::function<void(std::size_t index, const Answer& answer)>& answered);
 

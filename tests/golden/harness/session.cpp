@@ -81,7 +81,7 @@ std::vector<std::string> Session::stale() {
   return faults;
 }
 
-// The cases of the project's own copy that rows speak of which have explained nothing so far.
+// Plays the cases of the project's own copy that match rows which have not explained anything yet.
 void Session::play_own(const std::string& name) {
   for (Area& area : load_directory(own_)) {
     if (area.name != name) continue;

@@ -14,13 +14,13 @@
 
 namespace golden {
 
-// Which cases: globs, "" for all.
+// Globs that select cases; "" selects all.
 struct Selection {
   std::string area;
   std::string id;
 };
 
-// How many cases came to what.
+// The number of cases with each verdict.
 struct Tally {
   std::array<std::size_t, 5> counts{};  // by Verdict
   std::size_t& of(Verdict verdict) noexcept { return counts[static_cast<std::size_t>(verdict)]; }
@@ -32,20 +32,20 @@ using Judged = std::function<void(const Case& one, Verdict verdict, const Judgem
 
 class Session {
  public:
-  // Reads the list, which may throw Malformed. `own` is the project's own copy of cases. Without `grpc` the cases that need
-  // it count as not built.
+  // Reads the list, which may throw Malformed. `own` is the project's own copy of cases. Without `grpc`, the
+  // cases that need it count as not built.
   Session(const std::string& list, std::string own, Selection selection, std::chrono::seconds longest,
           bool grpc);
 
   // Reads a directory's areas and keeps the selected cases; may throw Malformed.
   std::vector<Area> load(const std::string& directory) const;
 
-  // Plays an area's cases. What the list says is counted over all areas of that name that this session plays.
+  // Plays an area's cases. The list counts over all areas of this name that the session plays.
   Tally play(const Area& area, const Judged& judged);
 
-  // What is wrong with the list, in the areas that were played; nothing where only some cases were (--id). A
-  // row whose cases came out the same, which numbers can do by luck, is held to those of the project's own
-  // copy, too.
+  // Returns what is wrong with the list in the areas that were played, or nothing if only some cases were
+  // selected (--id). The numbers of a case may agree by chance, so a row that explained nothing is also
+  // checked with the project's own copy.
   std::vector<std::string> stale();
 
  private:

@@ -18,12 +18,12 @@ struct Replay::State {
 
   Strategy owned;
   dist_strategy* strategy = nullptr;
-  Strategy for_values;  // where the case has no strategy
+  Strategy for_values;  // if the case has no strategy
 
-  std::recursive_mutex mutex;  // values are made on the replicas' threads too
+  std::recursive_mutex mutex;  // values are also created on the replicas' threads
   std::map<std::string, Value> interned;
 
-  // Whose memory values take.
+  // Returns the strategy from which values take their memory.
   dist_strategy* memory_of(Replay& replay);
 };
 

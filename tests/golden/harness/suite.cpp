@@ -16,7 +16,7 @@ extern "C" {
 namespace golden {
 namespace {
 
-constexpr std::size_t kShown = 5;  // differences of a topic
+constexpr std::size_t kShown = 5;  // maximum number of printed differences per topic
 
 struct Topic {
   std::size_t cases = 0;
@@ -44,7 +44,7 @@ void the_list_is_right(void** state) {
   fail();
 }
 
-// The first part of an id after the strategy's: "float32" of "MirroredStrategy2/float32/SUM".
+// Returns the first part of an id after the strategy's: "float32" for "MirroredStrategy2/float32/SUM".
 std::string topic_of(const std::string& id) {
   const std::size_t begin = id.find('/');
   if (begin == id.npos) return id;
@@ -74,7 +74,7 @@ Results play_all(const ReportOptions& options) {
 }
 
 int run_group(const std::vector<CMUnitTest>& tests) {
-  // What cmocka's macro does with an array of a size that is known when it is compiled.
+  // cmocka's macro does this, but only for arrays whose size is known at compile time.
   return _cmocka_run_group_tests("golden", tests.data(), tests.size(), nullptr, nullptr);
 }
 

@@ -9,7 +9,8 @@
 
 namespace golden {
 
-// Plays options.selection.area in all of options.directories that have it. Returns how many tests failed.
+// Plays options.selection.area in all of options.directories that have it. Returns the number of failed
+// tests.
 int run_suite(const ReportOptions& options);
 
 }  // namespace golden

@@ -30,7 +30,7 @@ using golden::ReportOptions;
 
 constexpr char kHead[] = "| cases | parts | kind | reason |\n|---|---|---|---|\n";
 
-// reduce(SUM) of two scalars, in a recorded form that `outcome` ends.
+// A case that reduces two scalars by SUM, with `outcome` as the end of its recorded form.
 std::string sum_case(const std::string& id, const std::string& outcome, const std::string& more = "") {
   return R"({"id":")" + id +
          R"(","area":"reduce","strategy":{"name":"MirroredStrategy","num_replicas":2},"inputs":{"op":"SUM","axis":null,)" +
@@ -68,7 +68,7 @@ class Fixture {
   std::string cases_folder() const { return (folder_ / "cases").string(); }
   std::string list_file() const { return (folder_ / "differences.md").string(); }
 
-  // The report's exit code; its text is text().
+  // Returns the exit code of the report, and keeps its text for text().
   int report(const std::string& id = "") {
     return report(ReportOptions{{cases_folder()}, list_file(), cases_folder(), {"", id}});
   }
@@ -132,7 +132,7 @@ void every_part_of_a_tensor_counts(void**) {
     fixture.cases(sum_case("MirroredStrategy2/a", outcome));
     assert_int_equal(fixture.report(), 1);
   }
-  Fixture fixture;  // A Python number is a scalar of its value.
+  Fixture fixture;  // A Python number matches a scalar of its value.
   fixture.cases(sum_case("MirroredStrategy2/a", R"("expected":{"result":{"kind":"py_float","value":3.5}})"));
   assert_int_equal(fixture.report(), 0);
 }
@@ -144,7 +144,7 @@ std::unique_ptr<rapidjson::Document> document(const char* text) {
   return made;
 }
 
-// Each worker's parts are the case's.
+// The parts of each worker's answer are parts of the case.
 void workers_compare_part_by_part(void**) {
   const auto expected = document(R"({"per_worker":[{"expected":{"a":1,"b":2}},{"expected":{"a":3,"b":4}}]})");
   assert_true(golden::compare(*expected, *expected).empty());
@@ -157,7 +157,7 @@ void workers_compare_part_by_part(void**) {
   assert_int_equal(golden::compare(*expected, *fewer).size(), 1);
 }
 
-// Times are of one run.
+// Durations differ between runs.
 void times_are_no_answers(void**) {
   const auto expected = document(
       R"({"per_worker":[{"exited_after_seconds":4.5,"calls":[{"id":"a","inputs":{"fn":"f"},"expected":1,"seconds":2.5}]}]})");
@@ -185,7 +185,7 @@ void errors_compare_by_kind(void**) {
   assert_int_equal(fixture.report(), 1);
   assert_true(fixture.says("INVALID_ARGUMENT: "));
   shapes.replace(shapes.find("RuntimeError"), 12, "IndexError");
-  fixture.cases(shapes);  // an accident of Python: any error will do
+  fixture.cases(shapes);  // an accidental error of Python, which any error matches
   assert_int_equal(fixture.report(), 0);
   shapes.replace(shapes.find("IndexError"), 10, "StrangeError");
   fixture.cases(shapes);
@@ -214,10 +214,10 @@ void a_stale_row_is_found(void**) {
   fixture.list(good + "| `reduce/*/right` | all | on purpose | It is the same. |\n");
   assert_int_equal(fixture.report(), 1);
   assert_true(fixture.says("differences.md:4: \"reduce/*/right\" explains nothing"));
-  assert_int_equal(fixture.report("*/wrong"), 0);  // some cases only: rows are not judged
+  assert_int_equal(fixture.report("*/wrong"), 0);  // with only some cases, rows are not judged
 }
 
-// Other numbers may come out the same by luck: then the row is held to the project's own copy.
+// Numbers may agree by chance. Then the row is checked with the project's own copy.
 void a_row_may_be_explained_by_the_own_copy(void**) {
   Fixture own;
   own.cases(kWrong);
@@ -262,7 +262,7 @@ void what_the_replay_does_not_know_is_found(void**) {
   assert_true(fixture.says("does not know this area"));
 }
 
-// What a build without gRPC cannot play it says, and lets the rows of such cases stand.
+// Cases that a build without gRPC cannot play are counted, and their rows do not become stale.
 void what_is_not_built_is_counted(void**) {
   Fixture fixture;
   fixture.cases(kRight, "parameter_server");
@@ -307,7 +307,7 @@ void what_is_no_recording_is_refused(void**) {
   assert_true(empty.says("holds no *.json file"));
 }
 
-// The file is a recording, but what a case says is impossible.
+// The file is a valid recording, but the content of a case is impossible.
 void cases_that_make_no_sense_are_refused(void**) {
   const std::pair<std::string, std::string> changes[] = {
       {R"("data":[1.5])", R"("data":[])"},
@@ -339,21 +339,21 @@ void cases_that_make_no_sense_are_refused(void**) {
   std::string many = kRight;
   many.replace(many.find(":2}"), 3, ":2147483647}");
   fixture.cases(many);
-  assert_int_equal(fixture.report(), 1);  // the system cannot run as many threads
+  assert_int_equal(fixture.report(), 1);  // the system cannot run so many threads
   assert_true(fixture.says("RESOURCE_EXHAUSTED: "));
 }
 
-// Plays what the id says.
+// Behaves as the id asks.
 void play_id(golden::Replay& replay) {
   if (replay.topic(0) == "dies") std::abort();
   while (replay.topic(0) == "hangs") pause();
   replay.record("result", replay.json(replay.topic(0)));
 }
 
-// Which process it is.
+// Records the process id.
 void play_pid(golden::Replay& replay) { replay.record("result", replay.json(int64_t{getpid()})); }
 
-// Cases of these ids, for run_cases().
+// Cases with these ids, for run_cases().
 class Cases {
  public:
   Cases(std::initializer_list<const char*> ids) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of a replay: recorded ones, and values that a user's program creates.
+// The values of a replay: recorded values, and values that a user's program creates.
 #include <cstring>
 #include <optional>
 
@@ -20,7 +20,7 @@ using CreateSequence = dist_status (*)(dist_strategy*, dist_value* const*, std::
 
 Value sequence(CreateSequence create, dist_strategy* strategy, const std::vector<Value>& items) {
   std::vector<dist_value*> pointers = pointers_to(items);
-  pointers.push_back(nullptr);  // never empty: an array that is not NULL
+  pointers.push_back(nullptr);  // not empty, so that the array is never NULL
   Value value;
   check(create(strategy, pointers.data(), items.size(), value.out()));
   return value;
@@ -39,7 +39,7 @@ Value create_text(dist_strategy* strategy, std::string_view text) {
   return value;
 }
 
-constexpr int64_t kFirstInterned = -5;  // Python's integers that exist once
+constexpr int64_t kFirstInterned = -5;  // Python has one object for each of these integers
 constexpr int64_t kLastInterned = 256;
 
 }  // namespace
@@ -71,7 +71,7 @@ Value Replay::decode(const Json& json, dist_dtype py_float) {
   throw Malformed{"a value of kind \"" + std::string(kind) + "\""};
 }
 
-// libdist has texts, but no tensors of them: one of any shape but [] is a list.
+// libdist has texts, but no tensors of them: a tensor of strings with any shape other than [] becomes a list.
 Value Replay::decode_tensor(const Json& json) {
   dist_strategy* const from = state_->memory_of(*this);
   if (text_of(member(json, "dtype")) != "string") return create_tensor(from, elements_of(json));
@@ -81,7 +81,7 @@ Value Replay::decode_tensor(const Json& json) {
   return texts.size() == 1 ? texts[0] : throw Malformed{"a scalar has one text"};
 }
 
-// The dense shape of indexed slices may be missing, or be plain numbers beside the value.
+// The dense shape of indexed slices may be missing, or be plain numbers next to the value.
 Value Replay::decode_composite(const Json& json) {
   const bool slices = text_of(member(json, "kind")) == "indexed_slices";
   const Value values = decode(member(json, "values"));

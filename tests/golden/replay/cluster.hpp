@@ -13,11 +13,11 @@ namespace golden {
 using ClusterSpec = Handle<dist_cluster_spec, dist_cluster_spec_destroy>;
 using ClusterResolver = Handle<dist_cluster_resolver, dist_cluster_resolver_destroy>;
 
-// A Python object as JSON: {"dict": [[key, value], ...]} is a dictionary whose keys are not all texts,
-// {"bytes": ...} a text.
+// Converts a Python object to JSON. {"dict": [[key, value], ...]} is a dictionary with keys that are not
+// strings, and {"bytes": ...} is a string.
 Json plain(Replay& replay, const Json& recorded);
 
-// ClusterSpec(cluster), by its JSON text and by arrays.
+// ClusterSpec(cluster), made from JSON text and from arrays.
 ClusterSpec spec_from_text(Replay& replay, const Json& recorded);
 ClusterSpec spec_from_arrays(Replay& replay, const Json& recorded);
 
@@ -25,20 +25,20 @@ ClusterSpec spec_from_arrays(Replay& replay, const Json& recorded);
 Json as_dict(Replay& replay, const dist_cluster_spec* spec);
 Json spec_of(Replay& replay, const ClusterResolver& resolver);
 
-// Properties of a resolver; null where they are not set.
+// Properties of a resolver; null if they are not set.
 Json task_type(Replay& replay, const ClusterResolver& resolver);
 Json task_id(Replay& replay, const ClusterResolver& resolver);
 Json rpc_layer(Replay& replay, const ClusterResolver& resolver);
 Json environment(Replay& replay, const ClusterResolver& resolver);
 Json master(Replay& replay, const ClusterResolver& resolver, const char* type = nullptr,
             int32_t id = DIST_TASK_UNSET, const char* layer = nullptr);
-// {"GPU": n}; Python has {} for none, but Slurm's resolver {"GPU": 0}.
+// {"GPU": n}. If there are none, Python returns {}, but Slurm's resolver returns {"GPU": 0}.
 Json num_accelerators(Replay& replay, const ClusterResolver& resolver, bool zero_too = false);
 
-// Keyword arguments of a resolver as options; the texts live in it.
+// Keyword arguments of a resolver as options. This object owns their texts.
 class ResolverArguments {
  public:
-  // False: C's compiler refuses one of them.
+  // Returns false if the C compiler would reject an argument.
   bool read(const Json& kwargs);
   const dist_cluster_resolver_options* options() const noexcept { return &options_; }
 

@@ -15,7 +15,7 @@ Json text(Replay& replay, const ClusterResolver& resolver, TextOf text_of) {
   return is_set == 0 ? replay.null() : replay.json(static_cast<const char*>(room));
 }
 
-// A key of a dictionary: json.dumps() writes integers as texts, and int() reads True as 1.
+// Returns a dictionary's key as text. json.dumps() writes integers as strings, and int() reads True as 1.
 std::string key_of(const Json& key) {
   if (key.IsString()) return std::string(text_of(key));
   if (key.IsBool()) return key.GetBool() ? "1" : "0";

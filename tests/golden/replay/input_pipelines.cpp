@@ -15,7 +15,7 @@ Numbers range(int64_t begin, int64_t end) {
   return numbers;
 }
 
-// The batches that .batch(size) makes, where the program goes on with them.
+// Returns the batches that .batch(size) makes, for programs that process them further.
 std::vector<Numbers> batches(const Numbers& numbers, std::size_t size) {
   std::vector<Numbers> all;
   for (std::size_t i = 0; i < numbers.size(); i += size) {
@@ -55,13 +55,13 @@ struct Maker {
     for (const double number : numbers) all.push_back(replay.scalar("int64", number));
     return elements(std::move(all), batch);
   }
-  // Batches that are what the program made of them.
+  // A dataset of batches that the program has already made.
   Dataset vectors(const std::vector<Numbers>& made, int64_t batch = 0) const {
     std::vector<Value> all;
     for (const Numbers& one : made) all.push_back(vector(one));
     return elements(std::move(all), batch);
   }
-  // Rows in memory, as from_tensor_slices() takes them.
+  // A dataset of rows in memory, like from_tensor_slices().
   Dataset rows(std::vector<float> numbers, int64_t in_row) const {
     const int64_t shape[] = {static_cast<int64_t>(numbers.size()) / in_row, in_row};
     const dist_tensor tensor{numbers.data(), DIST_F32, 2, shape, nullptr};
@@ -77,7 +77,7 @@ std::vector<float> floats(std::size_t n) {
   return numbers;
 }
 
-// Rows 0 .. i-1 of different lengths, padded with 0 to the longest.
+// Rows of different lengths, padded with 0 to the longest one.
 Value padded(Replay& replay, int64_t first, int64_t end) {
   Numbers numbers;
   for (int64_t row = first; row < end; ++row) {
@@ -110,7 +110,7 @@ Dataset unbatched(const Maker& make, std::string_view name) {
   return {};
 }
 
-// The program goes on after batch(): libdist gets batches.
+// The program processes batches further, so libdist gets finished batches.
 Dataset after_batch(const Maker& make, std::string_view name) {
   const std::vector<Numbers> of_5 = batches(range(0, 5), 4);
   if (name == "batch_map") {
@@ -149,7 +149,7 @@ Dataset after_batch(const Maker& make, std::string_view name) {
   return {};
 }
 
-// batch() comes last: libdist batches.
+// batch() is the last step, so libdist makes the batches.
 Dataset batched_last(const Maker& make, std::string_view name) {
   Replay& replay = make.replay;
   if (name == "repeat2_batch") {

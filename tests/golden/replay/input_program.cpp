@@ -6,7 +6,7 @@
 namespace golden {
 namespace {
 
-// A function that libdist calls, on any of its threads, until it lets it go.
+// A function that libdist calls on any of its threads until it releases it.
 template <class Fn>
 void release(void* user_data) {
   delete static_cast<Fn*>(user_data);

@@ -15,13 +15,14 @@
 
 namespace golden {
 
-// The user's own pipeline (what map, filter, zip, ... made): element `index`, or none past the end.
+// The user's own pipeline (the result of map, filter, zip, ...): returns element `index`, or no value after
+// the end.
 using SourceFn = std::function<Value(int64_t index)>;
-// A file's.
+// The same for an element of a file.
 using FileFn = std::function<Value(std::size_t file, int64_t index)>;
 using DatasetFn = std::function<Dataset(const dist_input_context& context)>;
 
-// tf.data.Dataset.range(begin, end) as rows in memory, and how it is batched.
+// tf.data.Dataset.range(begin, end) as rows in memory. The options say how it is batched.
 Dataset range_dataset(dist_strategy* strategy, int64_t begin, int64_t end,
                       const dist_dataset_options& options);
 Dataset source_dataset(dist_strategy* strategy, SourceFn source, const dist_dataset_options& options);
@@ -37,7 +38,7 @@ inline dist_dataset_options batched(int64_t size, bool drop_remainder = false) {
   return options;
 }
 
-// A pass: next() until it ends, or `limit` times.
+// A pass: calls next() until it ends, or `limit` times.
 struct Steps {
   std::vector<Value> batches;
   std::optional<dist_status> end;
@@ -45,19 +46,19 @@ struct Steps {
 Iterator iterate(const Dataset& dataset);
 Steps take_steps(const Dataset& dataset, std::size_t limit = 64);
 
-// One value a replica.
+// Returns one value per replica.
 std::vector<Value> local_results(dist_strategy* strategy, const Value& batch);
-// A tensor's integers, whatever its shape.
+// Returns the integers of a tensor of any shape.
 Json integers(Replay& replay, const Value& tensor);
-// What each replica got: its integers.
+// Returns the integers that each replica got.
 Json integers_of_replicas(Replay& replay, dist_strategy* strategy, const Value& batch);
 Json integers_of_steps(Replay& replay, dist_strategy* strategy, const std::vector<Value>& batches);
 Json end_of(Replay& replay, const Steps& steps);
 
-// str(context), Python's text of it: its fields.
+// str(context): Python's text with the fields of the context.
 std::string text_of_context(const dist_input_context& context);
 
-// {"key": value, ...}: Json is moved, which braces cannot do.
+// {"key": value, ...}. Json must be moved, which initializer lists cannot do.
 template <class... Rest>
 void add_members(std::vector<std::pair<std::string, Json>>& to, std::string_view key, Json value,
                  Rest&&... rest) {

@@ -9,15 +9,15 @@
 
 namespace golden {
 
-// tf.distribute.MirroredStrategy(names, cross_device_ops); without names, that many replicas.
+// tf.distribute.MirroredStrategy(names, cross_device_ops). Without names, it has `num_replicas` replicas.
 Strategy mirrored_of(const std::vector<std::string>& names, int32_t num_replicas,
                      dist_cross_device* cross_device);
 
-// Made, and looked at.
+// Objects that are created and inspected.
 void replay_cross_device_object(Replay& replay);
-// Given to a strategy.
+// Objects that are passed to a strategy.
 void replay_cross_device_in_strategy(Replay& replay);
-// Used without one.
+// Objects that are used without a strategy.
 void replay_cross_device_alone(Replay& replay);
 
 }  // namespace golden

@@ -25,26 +25,26 @@ Value reduce(dist_strategy* strategy, dist_reduce_op op, const Value& value);
 Value all_reduce(dist_replica* replica, dist_reduce_op op, const Value& value);
 Value all_gather(dist_replica* replica, const Value& value, int32_t axis);
 
-// A variable that begins as a float.
+// A variable whose initial value is a float.
 Variable float_variable(dist_strategy* strategy, float initial,
                         dist_aggregation aggregation = DIST_AGGREGATION_NONE);
 
-// A strategy of another kind than the case's, "inner": "OneDeviceStrategy".
+// A strategy of another kind than the case's: "inner" is "OneDeviceStrategy".
 Strategy one_device();
 
-// D.get_strategy() and its like, as the recorded programs print them. `own` is the case's strategy, `replica`
-// the one whose function this is called in, NULL outside.
+// The results of D.get_strategy() and similar functions, as the recorded programs print them. `own` is the
+// case's strategy. `replica` is the replica whose function calls this, or NULL outside.
 Json where(Replay& replay, const dist_replica* replica);
 
-// The class of the replica context: the one outside of everything has its own, and gives its id as a Python
-// number.
+// The class of the replica context. The context outside of all strategies has its own class, and returns its
+// id as a Python number.
 std::string_view context_class(const dist_replica* current, const dist_replica* own);
 
 // The topics "context" and "set_strategy" of area "run".
 void replay_context(Replay& replay);
 void replay_set_strategy(Replay& replay);
 
-// An object, member by member. Keys are literals.
+// Builds an object member by member. Keys are literals.
 class Members {
  public:
   explicit Members(Replay& replay) : replay_(replay) {}

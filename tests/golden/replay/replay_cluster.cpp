@@ -33,7 +33,7 @@ const char* address_of(const dist_cluster_spec* spec, const std::string& job, in
   return address;
 }
 
-// Python's text for a spec, with its jobs by their names.
+// Python's text for a spec, with the jobs sorted by name.
 std::string printed(Replay& replay, const dist_cluster_spec* spec) {
   const Json dict = as_dict(replay, spec);
   std::map<std::string, std::string> jobs;
@@ -57,7 +57,7 @@ std::string printed(Replay& replay, const dist_cluster_spec* spec) {
   return "ClusterSpec({" + all + "})";
 }
 
-// A list with a place for each index up to the last one, as job_tasks() gives it.
+// A list with an element for each index up to the last one, like job_tasks().
 Json job_tasks(Replay& replay, const dist_cluster_spec* spec, const std::string& job) {
   const std::vector<int32_t> indices = indices_of(spec, job);
   std::vector<Json> items;
@@ -123,7 +123,7 @@ void replay_spec(Replay& replay) {
 
 // ---- TF_CONFIG
 
-// Properties that a program sets are options of the resolver: what is given counts before what is found.
+// Properties that a program sets are options of the resolver, which override what it finds.
 void replay_setters(Replay& replay) {
   set_environment("TF_CONFIG",
                   R"({"cluster": {"worker": ["a:1", "b:2"]}, "task": {"type": "worker", "index": 0}})");
@@ -175,7 +175,7 @@ std::optional<ClusterResolver> simple_resolver(Replay& replay, const Json& clust
 }
 
 void replay_simple(Replay& replay) {
-  if (!replay.has("kwargs")) return;  // a dictionary where a spec is wanted
+  if (!replay.has("kwargs")) return;  // the case has a dictionary instead of a spec
   const auto made = simple_resolver(replay, replay.input("cluster"), replay.input("kwargs"));
   if (!made) return;
   const ClusterResolver& resolver = *made;
@@ -222,7 +222,7 @@ void replay_union(Replay& replay) {
   if (!replay.has("resolvers")) return replay_overrides(replay);
   std::vector<ClusterResolver> members;
   for (const Json& one : replay.input("resolvers").GetArray()) {
-    if (!one.IsObject()) return;  // a text where a resolver is wanted
+    if (!one.IsObject()) return;  // a string instead of a resolver
     auto made = simple_resolver(replay, member(one, "cluster"), member(one, "kwargs"));
     if (!made) return;
     members.push_back(std::move(*made));
@@ -248,7 +248,7 @@ void replay_cluster(Replay& replay) {
   if (first == "union") return replay_union(replay);
   if (first == "slurm") return replay_slurm(replay);
   if (first == "multi_worker_util") return replay_multi_worker_util(replay);
-  if (first == "cluster_device_filters") return;  // which devices of other processes TensorFlow shows
+  if (first == "cluster_device_filters") return;  // selects which devices of other processes TensorFlow shows
   replay.unknown("a topic called " + std::string(first));
 }
 

@@ -35,7 +35,7 @@ void replay_tasks_per_node(Replay& replay) {
   replay.record("tasks", replay.array(std::move(items)));
 }
 
-// SlurmClusterResolver's arguments, and what TensorFlow's resolver does with the GPUs.
+// SlurmClusterResolver's arguments, and the assignment of GPUs that TensorFlow's resolver makes.
 class SlurmProgram {
  public:
   explicit SlurmProgram(Replay& replay) : replay_(replay), kwargs_(replay.input("kwargs")) {}
@@ -180,7 +180,7 @@ class Rules {
       return replay_.json(
           number([&](int32_t* out) { return dist_cluster_id_in_cluster(spec_.get(), type_, id_, out); }));
     }));
-    // 0 where there is no such job.
+    // 0 if there is no such job.
     replay_.record("task_count", replay_.attempt([&] {
       int32_t n = 0;
       const dist_status status = dist_cluster_spec_num_tasks(spec_.get(), type_, &n);
@@ -222,7 +222,7 @@ void replay_multi_worker_util(Replay& replay) {
   if (replay.topic(0) == "normalize") {
     spec_from_text(replay, replay.input("cluster"));
   } else if (replay.topic(0) == "should_save_checkpoint_without_context") {
-    int32_t should = 0;  // no cluster at all
+    int32_t should = 0;  // without a cluster
     check(dist_cluster_should_save_checkpoint(nullptr, nullptr, DIST_TASK_UNSET, &should));
   } else if (replay.topic(0) == "has_worker_context") {
     dist_cluster_resolver* resolver = nullptr;

@@ -86,7 +86,7 @@ void same_scope_nested(Replay& replay) {
   in_scope(replay);
 }
 
-// What "with s.scope() as x" gives is asked for here.
+// Determines here what "with s.scope() as x" returns.
 void scope_value(Replay& replay) {
   const InScope scope(replay.strategy());
   const dist_strategy* const x = dist_get_strategy();
@@ -146,7 +146,7 @@ void all_reduce_on_stale_context(Replay& replay) {
   replay.record("result", all_reduce(stale, DIST_REDUCE_SUM, replay.scalar("float32", 1)));
 }
 
-// "with replica_context:" is how a thread becomes a replica by hand.
+// "with replica_context:" makes the thread a replica.
 void enter_stale_context(Replay& replay) {
   dist_replica* const stale = stale_replica(replay);
   dist_replica* entered = nullptr;
@@ -177,7 +177,7 @@ constexpr std::pair<std::string_view, Program> kContexts[] = {
     {"enter_stale_context", enter_stale_context},
 };
 
-// where(), or what it failed with.
+// Returns where(), or its error.
 Json attempt(Replay& replay, const std::function<void()>& before) {
   try {
     before();
@@ -229,7 +229,7 @@ void replay_set_strategy(Replay& replay) {
                          }));
   }
   if (topic != "not_a_strategy") replay.unknown("topic");
-  replay.record_whole(replay.null());  // a C program that passes a number is not compiled
+  replay.record_whole(replay.null());  // a C program that passes a number does not compile
 }
 
 }  // namespace golden

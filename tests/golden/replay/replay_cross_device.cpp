@@ -21,7 +21,7 @@ void multiply(void* acc, const void* in, int64_t count, dist_dtype, void*) {
   for (int64_t i = 0; i < count; ++i) to[i] *= from[i];
 }
 
-// The object that the recorded program calls `name`; the last device of `devices` may be part of it.
+// Makes the object that the recorded program calls `name`. The last device of `devices` may be part of it.
 CrossDevice made_as(const Replay& replay, std::string_view name, const std::vector<std::string>& devices) {
   dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
   options.kind = DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;
@@ -55,7 +55,7 @@ Value spread(Replay& replay, dist_strategy* strategy, const Json& components) {
   return value;
 }
 
-// The pairs of a case: each value goes to where its components are.
+// The pairs of a case. Each value is reduced to the place of its components.
 struct Pairs {
   Pairs(Replay& replay, dist_strategy* strategy, const Json& pairs) {
     for (const Json& pair : pairs.GetArray()) {
@@ -84,7 +84,7 @@ void replay_cross_device_object(Replay& replay) {
 }
 
 void replay_cross_device_in_strategy(Replay& replay) {
-  if (replay.topic(0) == "not_cross_device_ops") return;  // a text in its place, which is not C
+  if (replay.topic(0) == "not_cross_device_ops") return;  // a string in its place, which C does not accept
   std::vector<std::string> devices;
   for (const Json& device : member(replay.strategy_description(), "devices").GetArray()) {
     devices.emplace_back(text_of(device));
@@ -121,7 +121,7 @@ void replay_cross_device_in_strategy(Replay& replay) {
 
 void replay_cross_device_alone(Replay& replay) {
   const CrossDevice made = made_as(replay, replay.topic(0), {});
-  // Of which the program's values are.
+  // The strategy of the program's values.
   const Strategy own = mirrored_of({}, replay.num_replicas(), nullptr);
   const std::string_view what = replay.topic(2);
   if (what == "batch_reduce" || what == "batch_reduce_empty") {
@@ -132,7 +132,7 @@ void replay_cross_device_alone(Replay& replay) {
     replay.record("result", encode_results(replay, pairs.results, pairs.values.size()));
     return;
   }
-  // Where it is wanted: a value with one number a replica, of which the values matter to nobody.
+  // The destination: a value with one number per replica. Its numbers are not used.
   std::vector<dist_value*> numbers;
   const Value number = replay.scalar("float32", 0);
   numbers.assign(static_cast<std::size_t>(replay.num_replicas()), number.get());
@@ -140,7 +140,7 @@ void replay_cross_device_alone(Replay& replay) {
   check(dist_value_create_per_replica(own.get(), numbers.data(), numbers.size(), elsewhere.out()));
   Value result;
   if (what == "batch_reduce_bad_pairs") {
-    // Values alone, where pairs of a value and a destination are wanted.
+    // The program passes values instead of pairs of a value and a destination.
     dist_value* const values[] = {elsewhere.get()};
     check(dist_cross_device_batch_reduce(made.get(), DIST_REDUCE_SUM, values, nullptr, 1, result.out()));
     replay.record("result", result);

@@ -18,7 +18,7 @@ dist_reduce_op op_of(const Replay& replay) {
   return op;
 }
 
-// Where a result is wanted, and what that needs to live.
+// The destination of a result, and the objects that it refers to.
 class Place {
  public:
   // `json` is "variable", "value" (one like `components`), "none", a device, or a list of devices.
@@ -50,7 +50,7 @@ class Place {
   dist_destination destination_{};
 };
 
-// The components of a case; those of a case that reduces one value for all are what stands for them.
+// Returns the components of a case, or an empty array if the case reduces one value for all replicas.
 const Json& components_of(const Replay& replay) {
   static const Json none(rapidjson::kArrayType);
   return replay.has("per_replica") ? replay.input("per_replica") : none;
@@ -62,7 +62,7 @@ Value reduce_to(Replay& replay, const Value& value, const dist_destination& dest
   return result;
 }
 
-// "/job:localhost/.../device:CPU:1" is "device:CPU:1".
+// Turns "/job:localhost/.../device:CPU:1" into "device:CPU:1".
 std::string last_part(std::string_view device) { return std::string(device.substr(device.rfind('/') + 1)); }
 
 std::string device_of(Replay& replay, const dist_destination& destination) {
@@ -72,7 +72,7 @@ std::string device_of(Replay& replay, const dist_destination& destination) {
 }
 
 void replay_reduce_to(Replay& replay) {
-  const dist_reduce_op op = op_of(replay);  // before anything else, as there
+  const dist_reduce_op op = op_of(replay);  // checked first, as in TensorFlow
   if (replay.topic(1) == "in_replica_context") {
     replay.record("result", run(replay.strategy(), [&](dist_replica*, dist_value*, dist_value*) {
                     Value result;
@@ -88,7 +88,7 @@ void replay_reduce_to(Replay& replay) {
   const Place place(replay, where, components_of(replay));
   Value value;
   if (replay.topic(1) == "mirrored_value") {
-    // Reduced to the variable first: mirrored where that is.
+    // Reduced to the variable first, so that the value is mirrored on the variable's devices.
     const Value summand = replay.tensor("float32", {2}, {1, 2});
     const std::vector<Value> components(static_cast<std::size_t>(replay.num_replicas()), summand);
     check(dist_reduce_to(replay.strategy(), DIST_REDUCE_SUM, replay.distributed(components).get(),
@@ -119,7 +119,7 @@ void replay_batch_reduce_to(Replay& replay) {
   if (replay.topic(1) == "in_replica_context") return batch_in_replica_context(replay);
   if (replay.input("pairs").IsString()) {
     if (replay.text("pairs") != "a generator, not a list") replay.unknown("pairs");
-    return;  // no generator can be given to a C function
+    return;  // a C function cannot take a generator
   }
   const dist_reduce_op op = op_of(replay);
   const auto& pairs = replay.input("pairs").GetArray();
@@ -157,7 +157,8 @@ void replay_broadcast_to(Replay& replay) {
   replay.record("result", result);
 }
 
-// Each replica gives the same pair; the first of it is `value` for all, or its own equal tensor.
+// Each replica returns the same pair. Its first item is `value` itself, or an equal tensor made by each
+// replica.
 void documented_example(Replay& replay) {
   const bool one_object = replay.topic(0) == "documented_example_same_tensor_object";
   const Variable variable = variable_of(replay, {replay.input("initial").GetDouble()}, {});

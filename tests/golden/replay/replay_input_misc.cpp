@@ -7,7 +7,7 @@
 namespace golden {
 namespace {
 
-// What each replica got. A list of texts is what libdist has for a tensor of them.
+// Encodes what each replica got. For a tensor of strings, libdist has a list of texts.
 Json encode_steps(Replay& replay, dist_strategy* strategy, const std::vector<Value>& batches) {
   std::vector<Json> steps;
   for (const Value& batch : batches) {
@@ -24,7 +24,7 @@ void record_steps(Replay& replay, const Dataset& dataset, std::size_t limit = 64
   replay.record("end", end_of(replay, steps));
 }
 
-// range(n).batch(4), distributed.
+// The distributed dataset range(n).batch(4).
 Dataset numbers_in_fours(Replay& replay, int64_t n) {
   return range_dataset(replay.strategy(), 0, n, batched(4));
 }
@@ -38,7 +38,8 @@ void play_pipeline(Replay& replay) {
 
 // ---- Input options
 
-// tf.distribute.InputOptions(...), each argument as text. Only libdist.tf has the two that have no effect.
+// tf.distribute.InputOptions(...) with all arguments as text. Two of them have no effect, and only libdist.tf
+// has them.
 void set_input_options(const Json& given, dist_dataset_options* options) {
   for (const auto& member : given.GetObject()) {
     const std::string_view name = text_of(member.name);
@@ -98,12 +99,12 @@ Json encode_context(Replay& replay, const dist_input_context& context) {
                 replay.json(context.num_replicas_in_sync), "str", replay.json(text_of_context(context)));
 }
 
-// What the named functions do: the first has no dataset to return, the second another object.
+// Does what the named functions do: one returns no dataset, another a different object.
 Dataset odd_dataset(Replay& replay, std::string_view name, const Value& list) {
   if (name == "returns_none") return {};
   if (name == "returns_list") return Dataset(reinterpret_cast<dist_dataset*>(list.get()));
   if (name == "raises") raise(DIST_INVALID_ARGUMENT, "boom in dataset_fn");
-  // In C a function of another type does not compile: this one takes the argument and does not look at it.
+  // A C function with another type does not compile, so this one ignores its argument.
   if (name == "takes_no_argument") return range_dataset(replay.strategy(), 0, 4, batched(2));
   replay.unknown("a dataset function called " + std::string(name));
 }
@@ -160,7 +161,7 @@ void play_function(Replay& replay) {
 
 // ---- Datasets
 
-// "i64[?, 4]" as TensorFlow writes a TensorSpec.
+// Returns "i64[?, 4]" in the form of a TensorSpec.
 std::string tensor_spec(Replay& replay, std::string_view text) {
   static const std::map<std::string_view, std::string_view> kNames = {
       {"i64", "tf.int64"}, {"i32", "tf.int32"}, {"f32", "tf.float32"}, {"f64", "tf.float64"}};
@@ -185,7 +186,7 @@ std::string spec_text(Replay& replay, const Value& spec) {
   return "PerReplicaSpec(" + all + ")";
 }
 
-// The Python classes of datasets and iterators have no like; a batch's is what kind of value it is.
+// C has nothing like the Python classes of datasets and iterators. A batch's class is the kind of its value.
 void play_classes(Replay& replay) {
   const Dataset dataset = numbers_in_fours(replay, 6);
   const Iterator iterator = iterate(dataset);

@@ -7,7 +7,7 @@
 namespace golden {
 namespace {
 
-// What these programs have no strategy for: a dataset that one consumer reads whole.
+// These programs have no strategy: a single consumer reads a whole dataset.
 Strategy one_consumer(int32_t replicas = 1) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.kind = replicas == 1 ? DIST_STRATEGY_ONE_DEVICE : DIST_STRATEGY_MIRRORED;
@@ -19,7 +19,7 @@ Strategy one_consumer(int32_t replicas = 1) {
 
 int32_t small(const Replay& replay, std::string_view key) { return replay.input(key).GetInt(); }
 
-// The batches of all replicas one after another, flat.
+// The batches of all replicas, one after another, as a flat array.
 Json flat_batches(Replay& replay, dist_strategy* strategy, const Dataset& dataset) {
   std::vector<Json> batches;
   for (const Value& batch : take_steps(dataset, SIZE_MAX).batches) {
@@ -38,7 +38,7 @@ void per_replica_batch(Replay& replay) {
   replay.record("per_replica_batch_size", replay.json(size));
 }
 
-// Python's text for a context has its fields.
+// Python's text for a context shows its fields.
 void input_context_fields(Replay& replay) {
   dist_input_context context = DIST_INPUT_CONTEXT_INIT;
   const Json& args = replay.input("args");
@@ -72,9 +72,9 @@ void batch_sizes_for_worker(Replay& replay) {
   replay.record("batch_sizes", replay.array(std::move(items)));
 }
 
-// ---- Batches cut anew
+// ---- Rebatching
 
-// The source gives batches of `gb`, as range(total).batch(gb) does.
+// A source of batches of `gb` rows, like range(total).batch(gb).
 SourceFn batches_of(Replay& replay, int64_t total, int64_t gb) {
   return [&replay, total, gb](int64_t index) {
     std::vector<double> numbers;
@@ -85,8 +85,7 @@ SourceFn batches_of(Replay& replay, int64_t total, int64_t gb) {
   };
 }
 
-// Rows in memory, which libdist batches itself. Their number is theirs, and a batch without rows has their
-// dtype.
+// Rows in memory, which libdist batches itself. Batches without rows keep the rows' dtype.
 void rebatch(Replay& replay) {
   std::vector<int64_t> sizes;
   for (const Json& size : replay.input("batch_sizes").GetArray()) sizes.push_back(size.GetInt64());
@@ -100,7 +99,7 @@ void rebatch(Replay& replay) {
   replay.record("batches", flat_batches(replay, strategy.get(), dataset));
 }
 
-// Each batch is cut for n consumers in turn: what a strategy of n replicas does with it.
+// Each batch is divided among n consumers in turn, like with a strategy of n replicas.
 void rebatch_legacy(Replay& replay) {
   const Strategy strategy = one_consumer(small(replay, "num_replicas"));
   const Dataset dataset = source_dataset(
@@ -117,7 +116,7 @@ dist_shard_policy policy_of(const Replay& replay) {
   return policy;
 }
 
-// File i holds the numbers 10*i + j, j = 0 .. i%3.
+// File i contains the numbers 10*i + j with j = 0 .. i%3.
 Dataset number_files(Replay& replay, dist_strategy* strategy, std::size_t files,
                      const dist_dataset_options& options) {
   std::vector<std::string> names;
@@ -183,7 +182,8 @@ void auto_shard(Replay& replay) {
   replay.record("elements", flat_batches(replay, strategy.get(), dataset));
 }
 
-// What a worker reads of batches that are cut for all workers' replicas, and then dealt out.
+// The rows that a worker reads if batches are divided for the replicas of all workers and then distributed to
+// the workers.
 Dataset dealt_out(Replay& replay, dist_strategy* strategy, int32_t worker) {
   dist_dataset_options options = batched(replay.input("gb").GetInt64());
   options.shard_policy = policy_of(replay);
@@ -192,7 +192,7 @@ Dataset dealt_out(Replay& replay, dist_strategy* strategy, int32_t worker) {
   return range_dataset(strategy, 0, replay.input("total").GetInt64(), options);
 }
 
-// Without dealing, every worker cuts everything to its own sizes, one piece after another.
+// Without sharding, every worker divides all batches by its own sizes, one piece after another.
 Dataset cut_to_own_sizes(Replay& replay, dist_strategy* strategy, int32_t worker) {
   const int32_t workers = small(replay, "num_workers");
   const int32_t replicas = small(replay, "num_replicas_per_worker");
@@ -221,7 +221,7 @@ void rebatch_then_shard(Replay& replay) {
 }
 
 struct Program {
-  std::string_view id;  // begins with
+  std::string_view id;  // the beginning of the ids
   void (*play)(Replay& replay);
 };
 constexpr Program kPrograms[] = {

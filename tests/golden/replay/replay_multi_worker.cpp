@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kTimeoutNs = 20'000'000'000;
 
-// One value a worker, of the case's "per_worker".
+// Plays a case with one value per worker, from its "per_worker".
 class Play {
  public:
   explicit Play(Replay& replay) : replay_(replay), workers_(replay, kTimeoutNs), results_(workers_.size()) {
@@ -39,7 +39,7 @@ class Play {
     });
   }
 
-  // strategy.run(all_reduce, args=(value,)) and its like
+  // strategy.run(all_reduce, args=(value,)) and similar calls
   void in_replicas(const std::function<Value(dist_replica*, const Value&)>& fn) {
     each([&](Worker& worker) {
       return run(worker.strategy.get(), [&](dist_replica* replica, dist_value*, dist_value*) {
@@ -61,7 +61,7 @@ class Play {
       });
       values[at(worker)] = local_results(worker.strategy.get(), all);
     });
-    // One component is given as it is, and TensorFlow has a PerReplica of it.
+    // libdist returns a single component as it is, while TensorFlow wraps it in a PerReplica.
     workers_.record([&](Worker& worker) {
       std::vector<Json> components;
       for (const Value& one : values[at(worker)]) components.push_back(replay_.encode(one));
@@ -177,7 +177,7 @@ class Play {
     return values;
   }
 
-  // What the program reduces or gathers outside.
+  // The value that the program reduces or gathers outside replicas.
   Value value_of_worker(Worker& worker) {
     dist_strategy* const strategy = worker.strategy.get();
     if (replay_.has("value")) return replay_.number(replay_.input("value").GetDouble());
@@ -196,7 +196,7 @@ class Play {
         [&](Worker& worker) { return object(replay_, key, replay_.encode(results_[at(worker)])); });
   }
 
-  // What this worker's copy holds.
+  // The content of this worker's copy.
   static Value copy_of(Worker& worker, const Variable& variable) {
     dist_tensor copy;
     check(dist_variable_component(variable.get(), worker.id, &copy));

@@ -11,12 +11,12 @@ namespace golden {
 namespace {
 
 constexpr int64_t kTimeoutNs = 20'000'000'000;
-constexpr int kDeath = 17;  // the code with which the last worker ends
+constexpr int kDeath = 17;  // exit code of the last worker
 
 struct Scenario {
   std::string_view name;
   bool during;                     // the last worker dies while the others wait for it
-  std::vector<const char*> calls;  // what the others call then
+  std::vector<const char*> calls;  // calls that the others make then
 };
 const Scenario kScenarios[] = {
     {"death", false, {"all_reduce_after_death", "second_all_reduce_after_death"}},
@@ -85,7 +85,7 @@ class Death {
     return strategy;
   }
 
-  // all_reduce(SUM, 1.0), and what it came to, as a line.
+  // all_reduce(SUM, 1.0), with its outcome as a line of text.
   std::string all_reduce_of(dist_strategy* strategy, const char* id) {
     Json outcome;
     try {
@@ -104,7 +104,7 @@ class Death {
     return to_text(outcome);
   }
 
-  // A report says who it was.
+  // The report must name the worker that died.
   void must_name_the_dead(const std::string& message) const {
     const std::string name = "worker " + std::to_string(tasks_.Size() - 1);
     if (message.find(name) == message.npos) raise(DIST_UNKNOWN, "a report without " + name + ": " + message);
@@ -112,7 +112,7 @@ class Death {
 
   // ---- In the case's process
 
-  // The next call's outcome.
+  // Reads the outcome of the next call.
   void hear(std::size_t worker) {
     rapidjson::Document outcome(&replay_.memory());
     outcome.Parse<rapidjson::kParseFullPrecisionFlag>(processes_[worker]->next());
@@ -123,7 +123,7 @@ class Death {
   void record() {
     std::vector<Json> answers;
     for (std::size_t w = 0; w < processes_.size(); ++w) {
-      std::vector<Json> fatal;  // what ended it otherwise than by its own exit
+      std::vector<Json> fatal;  // what ended it, other than its own exit
       if (ends_[w].signal != 0) fatal.push_back(replay_.json("signal " + std::to_string(ends_[w].signal)));
       answers.push_back(object(replay_, "exit_code", replay_.json(ends_[w].code), "calls",
                                replay_.array(std::move(calls_[w])), "fatal_log",

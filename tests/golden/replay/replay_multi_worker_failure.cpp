@@ -11,11 +11,11 @@ namespace golden {
 namespace {
 
 constexpr int64_t kPatienceNs = 20'000'000'000;
-constexpr int64_t kShortNs = 300'000'000;  // of the calls that nobody joins
+constexpr int64_t kShortNs = 300'000'000;  // timeout of calls in which no other worker takes part
 
 struct Scenario {
   std::string_view name;
-  dist_status status;  // of all who call
+  dist_status status;  // of all workers that call
   const char* words;   // in the report
   bool first_alone;    // only worker 0 calls
 };
@@ -40,7 +40,7 @@ class Failure {
              return Tensor{dtypes && worker.id != 0 ? DIST_F64 : DIST_F32,
                            shapes ? (worker.id == 0 ? 3 : 2) : 1};
            });
-    // Who did not come is told at its next call, and is in step again after it.
+    // A worker that did not arrive gets the report at its next call. After that, it is in step again.
     if (scenario_.first_alone) {
       workers_.on_all([&](Worker& worker) {
         if (worker.id != 0) must_fail(all_reduce_of(worker, {DIST_F32, 1}, false));

@@ -17,7 +17,7 @@ int64_t timeout_of(double seconds) {
   return seconds > 0 ? std::max(std::llround(seconds * 1e9), 1LL) : DIST_NO_TIMEOUT;
 }
 
-// What the Python program's arguments are in C; nothing where C's compiler would refuse them.
+// Converts the arguments of the Python program to C. Returns nothing if the C compiler would reject them.
 std::optional<dist_communication_options> communication_of(const Json& kwargs) {
   dist_communication_options options = DIST_COMMUNICATION_OPTIONS_INIT;
   for (const auto& [name, value] : kwargs.GetObject()) {
@@ -68,7 +68,7 @@ void replay_communication(Replay& replay) {
 
 // ---- Run and input options
 
-// A keyword that is a field of the struct; the others are what C's compiler refuses.
+// A keyword is a field of the struct; the C compiler rejects all others.
 void replay_run_options(Replay& replay) {
   if (!replay.has("kwargs")) return;  // the order of a named tuple's fields
   dist_run_options options = DIST_RUN_OPTIONS_INIT;
@@ -123,7 +123,7 @@ void record_numbers(Replay& replay, dist_enum_domain domain) {
   }
 }
 
-// Enumerators whose values are their names.
+// Records enumerators whose values are their names.
 void record_names(Replay& replay, dist_enum_domain domain) {
   for (int32_t number = kFirstNumber; number <= kLastNumber; ++number) {
     if (const char* const name = dist_enum_name(domain, number)) replay.record(name, replay.json(name));
@@ -140,7 +140,7 @@ void reduce_op_from_aggregation(Replay& replay) {
 
 // ---- Constructors of strategies
 
-constexpr int32_t kLogicalDevices = 8;  // that the recorded programs configure, and that are all there are
+constexpr int32_t kLogicalDevices = 8;  // the recorded programs configure this number of devices
 
 void record_strategy(Replay& replay, dist_strategy* strategy) {
   std::vector<Json> workers;
@@ -155,7 +155,7 @@ void record_strategy(Replay& replay, dist_strategy* strategy) {
   replay.record("worker_devices", replay.array(std::move(workers)));
 }
 
-// The names in a list; in a text, which is what Python iterates over too, one for each character.
+// Returns the names in a list. Python also iterates over a string, so a string has one name per character.
 std::vector<std::string> names_in(const Json& devices) {
   std::vector<std::string> names;
   if (devices.IsArray()) {
@@ -210,7 +210,8 @@ void replay_options(Replay& replay) {
       {"collective_hints", replay_communication},
       {"run_options", replay_run_options},
       {"input_options", replay_input_options},
-      {"xla_options", [](Replay&) {}},                          // of a compiler that is not here
+      {"xla_options", [](Replay&) {}},                          // options of a compiler that libdist does not
+                                                                // have
       {"communication_implementation_values", [](Replay&) {}},  // only libdist.tf has them
       {"input_replication_mode_values", [](Replay& r) { record_names(r, DIST_ENUM_INPUT_MODE); }},
       {"variable_synchronization_values", [](Replay& r) { record_numbers(r, DIST_ENUM_SYNCHRONIZATION); }},

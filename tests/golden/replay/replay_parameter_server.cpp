@@ -28,7 +28,7 @@ std::string text_of_shape(const Shape& shape) {
   return text;
 }
 
-// In the program's order.
+// Returns the creations in the order of the program.
 std::vector<Creation> recorded_program(int64_t num_ps) {
   std::vector<Creation> program{
       {"round_robin_scalars", std::vector<Shape>(static_cast<std::size_t>(2 * num_ps + 1))}};
@@ -40,7 +40,7 @@ std::vector<Creation> recorded_program(int64_t num_ps) {
   return program;
 }
 
-// A dataset's iterator, of which each worker has one.
+// An iterator over a dataset. Each worker has its own.
 struct OwnIterator {
   Dataset dataset;
   Iterator iterator;
@@ -155,8 +155,9 @@ class Play {
     replay_.record("done_after", replay_.attempt([&] { return replay_.json(servers_.done()); }));
   }
 
-  // The first time that TensorFlow schedules a function it traces it, for which the closure before it has long failed: so its
-  // error comes out there, and the program looks at that of join() alone. Here the program waits for the failure.
+  // TensorFlow traces a function when it is scheduled for the first time. In the meantime the previous
+  // closure has failed, so that its error is raised there, and the program only records the error of join().
+  // Here, the program waits for the failure.
   void failing_closure_with_others() {
     const Remote failed = schedule_failing("boom in closure");
     await_failure(failed);
@@ -172,7 +173,7 @@ class Play {
         "schedule(bad); wait 1 s; done(); schedule(ok); join(); join(); fetch of the failed one")
       replay_.unknown("fn");
     const Remote failed = schedule_failing("first");
-    await_failure(failed);  // for which the recorded program waits a second
+    await_failure(failed);  // the recorded program waits one second for it
     replay_.record("done", replay_.attempt([&] { return replay_.json(servers_.done()); }));
     replay_.record("schedule_second",
                    replay_.attempt([&] { return replay_.json(bool{servers_.schedule("one")}); }));
@@ -181,7 +182,7 @@ class Play {
     replay_.record("fetch_failed", replay_.attempt([&] { return replay_.json(!fetch(failed)); }));
   }
 
-  // What is no tf.function, workers cannot run; in C, what the servers have not registered.
+  // Workers can run only tf.functions; in C, only closures that the servers have registered.
   void plain_function(bool fetched) {
     const Remote remote = servers_.schedule("a plain function");
     if (fetched) return replay_.record_whole(fetch(remote));
@@ -216,9 +217,10 @@ class Play {
     replay_.record("fetched_sorted", replay_.array(std::move(sorted)));
   }
 
-  // ---- The strategy, and whose the coordinator is
+  // ---- The strategy of a coordinator
 
-  // Remote values have a type of their own in C: a program that fetches a structure leaves in it what is of another.
+  // In C, remote values have a separate type, so a program that fetches a structure leaves values of other
+  // types unchanged.
   void fetch_non_remote() { replay_.record_whole(replay_.decode(replay_.input("value"))); }
 
   void run_outside() {
@@ -232,7 +234,7 @@ class Play {
     replay_.record("result", reduce(servers_.strategy(), DIST_REDUCE_SUM, replay_.scalar("float32", 3)));
   }
 
-  // A strategy has one coordinator and a coordinator one strategy: it is the strategy whose coordinator it is.
+  // A strategy has one coordinator, and a coordinator has one strategy, whose coordinator it is.
   bool is_its_coordinator() {
     Coordinator second;
     check(dist_coordinator_create(servers_.strategy(), nullptr, second.out()));
@@ -279,7 +281,7 @@ class Play {
     return all;
   }
 
-  // iter(tf.data.Dataset.range(n)), on the worker that runs this.
+  // iter(tf.data.Dataset.range(n)) on the worker that runs this closure.
   Value make_iterator() {
     dist_strategy* const strategy = dist_get_strategy();
     const dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
@@ -299,7 +301,7 @@ class Play {
     return wrapped;
   }
 
-  // All that the program has created until it comes to this case.
+  // Creates all variables that the program had created before this case.
   void create_what_came_before() {
     const std::vector<Creation> program = recorded_program(num_ps_);
     const bool creates = std::any_of(program.begin(), program.end(),
@@ -311,7 +313,7 @@ class Play {
         try {
           servers_.create(arange(shape));
         } catch (const Failed& failed) {
-          // It was an answer of that case, after which the program went on.
+          // This error was the answer of an earlier case, after which the program continued.
           if (failed.status != DIST_INVALID_ARGUMENT) throw;
         }
       }
@@ -332,7 +334,7 @@ class Play {
     check(dist_coordinator_variable_spec(servers_.get(), name.c_str(), &spec, &n));
     return n;
   }
-  // The class that TensorFlow has for it.
+  // Returns the class that TensorFlow uses for this variable.
   std::string_view class_of(const std::string& name) const {
     return num_parts(name) == 1 ? "CachingVariable" : "ShardedVariable";
   }
@@ -365,7 +367,7 @@ class Play {
     }
     raise(DIST_UNKNOWN, "the closure has not failed");
   }
-  // What coordinator.join() comes to.
+  // Returns the result of coordinator.join().
   Json try_join() {
     return replay_.attempt([&] {
       servers_.join();
@@ -384,7 +386,7 @@ class Play {
 
   Replay& replay_;
   int32_t num_ps_;
-  std::string variable_;  // of the closure that adds
+  std::string variable_;  // the variable of the closure that adds
   Servers servers_;
 };
 

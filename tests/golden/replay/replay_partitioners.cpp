@@ -24,7 +24,7 @@ struct Divided {
   int32_t axis = 0;
 };
 
-// Texts have no size: the partitioner says what to take them for.
+// Strings have no fixed size, so the partitioner specifies the size to assume.
 int64_t element_bytes(const Divided& variable, const Arguments& arguments) {
   const int64_t bytes_per_text = arguments.integer("bytes_per_string", DIST_PARTITIONER_BYTES_PER_TEXT);
   if (variable.dtype == "string" || bytes_per_text < 1) return bytes_per_text;
@@ -56,7 +56,8 @@ Json partitions(Replay& replay, std::string_view kind, const Arguments& argument
   return replay.array(std::move(items));
 }
 
-// A constructor, whose arguments C checks with the question. One that lacks an argument the compiler refuses.
+// Constructs a partitioner. C checks the arguments when the partitioner is called. A C compiler rejects a
+// missing argument.
 void construct(Replay& replay) {
   const std::string_view name = replay.text("class");
   const std::string_view kind = name == "FixedShardsPartitioner" ? "fixed"

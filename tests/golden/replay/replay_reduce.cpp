@@ -6,7 +6,7 @@
 namespace golden {
 namespace {
 
-// ReduceOp(text.upper()); None is no operator.
+// ReduceOp(text.upper()); None is not an operator.
 dist_reduce_op op_of(const Replay& replay) {
   const Json& op = replay.input("op");
   dist_reduce_op code{};
@@ -22,7 +22,7 @@ Value reduce(Replay& replay, dist_strategy* strategy, const Value& value) {
   return result;
 }
 
-// The replica's component of `slices`, given with the dense shape that the program states once.
+// The replica's component of `slices`, with the dense shape that the program specifies once.
 Value slices_of(Replay& replay) {
   const Json& dense = replay.input("dense_shape");
   std::vector<double> sizes;
@@ -45,7 +45,7 @@ Value result_of_fn(Replay& replay) {
     });
   }
   if (fn == "returns the Python float 7.0") {
-    const Value seven = replay.number(7);  // a literal: one object, whichever replica's
+    const Value seven = replay.number(7);  // a literal, so all replicas return one object
     return run(replay.strategy(), [&](dist_replica*, dist_value*, dist_value*) { return seven; });
   }
   replay.unknown("fn \"" + std::string(fn) + "\"");
@@ -58,8 +58,8 @@ void reduce_in_replica_context(Replay& replay) {
   replay.record("result", result);
 }
 
-// A variable of the recorded synchronization and aggregation, AUTO and NONE, which are libdist's defaults,
-// too.
+// A variable with the recorded synchronization and aggregation, AUTO and NONE, which are also libdist's
+// defaults.
 void reduce_variable(Replay& replay) {
   if (replay.text("synchronization") != "AUTO" || replay.text("aggregation") != "NONE") {
     replay.unknown("a variable of another kind");

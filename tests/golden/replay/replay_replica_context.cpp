@@ -17,12 +17,12 @@ Value in_run(Replay& replay, const std::function<Value(dist_replica* replica)>& 
 
 Value dense(Replay& replay, double number) { return replay.scalar("float32", number); }
 
-// The replica's own of the inputs.
+// Returns the replica's own input.
 const Json& mine(const Replay& replay, const dist_replica* replica) {
   return replay.input("per_replica")[static_cast<rapidjson::SizeType>(dist_replica_id(replica))];
 }
 
-// ---- Who am I
+// ---- Ids and devices
 
 void ids(Replay& replay) {
   replay.record("replica_id_in_sync_group", in_run(replay, [&](dist_replica* replica) {
@@ -34,7 +34,7 @@ void ids(Replay& replay) {
   replay.record("strategy_num_replicas_in_sync", replay.json(dist_strategy_num_replicas(replay.strategy())));
 }
 
-// The device of a replica, as its context lists it: in a list of their own, where there are several replicas.
+// The replica's device as its context lists it: in a list of its own if there are several replicas.
 Json devices_of(Replay& replay, const dist_replica* replica) {
   dist_strategy* const strategy = dist_replica_strategy(replica);
   const char* name = "";
@@ -65,7 +65,7 @@ void context_properties(Replay& replay) {
 
 // ---- all_reduce
 
-// The replica's slices, with the dense shape that the program states once.
+// The replica's slices, with the dense shape that the program specifies once.
 Value slices_of(Replay& replay, const Json& json) {
   std::vector<double> sizes;
   for (const Json& size : replay.input("dense_shape").GetArray()) sizes.push_back(size.GetDouble());
@@ -76,7 +76,7 @@ Value slices_of(Replay& replay, const Json& json) {
 }
 
 void reduce_given(Replay& replay) {
-  const bool shared = replay.has("value");  // a literal of the program: one object, whichever replica's
+  const bool shared = replay.has("value");  // a literal of the program, so all replicas use one object
   const Value literal = shared ? replay.decode(replay.input("value")) : Value();
   replay.record("result", in_run(replay, [&](dist_replica* replica) {
                   const Value value = shared ? literal
@@ -87,7 +87,7 @@ void reduce_given(Replay& replay) {
                 }));
 }
 
-// The gradient of all_reduce is the all_reduce of the gradient with the same op: d (x * x) / dx is 2 x of
+// The gradient of all_reduce is the all_reduce of the gradient with the same op: d (x * x) / dx is 2 x times
 // that.
 void gradient(Replay& replay, dist_reduce_op op) {
   replay.record("result", in_run(replay, [&](dist_replica* replica) {
@@ -280,7 +280,7 @@ void context_in_scope(Replay& replay) {
   replay.record("is_none", replay.json(dist_get_replica() == nullptr));
 }
 
-// A replica function whose result is recorded.
+// Runs a replica function and records its result.
 template <Value (*kFunction)(Replay&, dist_replica*)>
 void record_run(Replay& replay) {
   replay.record("result", in_run(replay, [&](dist_replica* replica) { return kFunction(replay, replica); }));
@@ -288,7 +288,7 @@ void record_run(Replay& replay) {
 
 using Program = void (*)(Replay& replay);
 
-// What the whole of an id's topics names, "isolated/" apart.
+// Programs by the complete topics of an id, without "isolated/".
 constexpr std::pair<std::string_view, Program> kPrograms[] = {
     {"ids", ids},
     {"context_properties", context_properties},
@@ -307,7 +307,7 @@ constexpr std::pair<std::string_view, Program> kPrograms[] = {
     {"assign_add_SUM_in_run", assign_add_in_run},
 };
 
-// What the first topic names, for all others.
+// Programs by the first topic, for all other ids.
 constexpr std::pair<std::string_view, Program> kTopics[] = {
     {"all_reduce", reduce_given},
     {"all_gather", all_gathers},
@@ -319,7 +319,7 @@ constexpr std::pair<std::string_view, Program> kTopics[] = {
 
 void replay_replica_context(Replay& replay) {
   std::string_view topics = replay.topics();
-  constexpr std::string_view kIsolated = "isolated/";  // in a process of its own, as here every case is
+  constexpr std::string_view kIsolated = "isolated/";  // in a separate process, as every case is here
   if (topics.starts_with(kIsolated)) topics.remove_prefix(kIsolated.size());
   for (const auto& [name, program] : kPrograms) {
     if (name == topics) return program(replay);

@@ -107,7 +107,7 @@ void returns(Replay& replay) {
                          }));
   }
   if (fn == "every replica returns the one tensor made outside") {
-    const Value tensor = dense(replay, 0.5);  // which number it was is not stated
+    const Value tensor = dense(replay, 0.5);  // the recording does not contain the number
     return replay.record("result",
                          run(strategy, [&](dist_replica*, dist_value*, dist_value*) { return tensor; }));
   }
@@ -141,7 +141,7 @@ Value times(Replay& replay, dist_value* x, double factor) {
   return replay.map(x, [factor](double number) { return number * factor; });
 }
 
-// x + replica_id, of a tensor or a Python number.
+// x + replica_id, for a tensor or a Python number.
 Value plus_id(Replay& replay, const Value& x, dist_replica* replica) {
   const int32_t id = dist_replica_id(replica);
   if (text_of(member(replay.input("value"), "kind")) == "py_int") {
@@ -150,7 +150,7 @@ Value plus_id(Replay& replay, const Value& x, dist_replica* replica) {
   return replay.map(x.get(), [id](double number) { return number + id; });
 }
 
-// Python's name of a variable's type.
+// Returns Python's name for a variable's type.
 std::string type_name(const dist_variable* variable) {
   const std::string name = dist_variable_class(variable);
   return name == "Variable" ? "ResourceVariable" : name;
@@ -230,7 +230,7 @@ Value result_of_args(Replay& replay) {
   if (fn == "args=5") return run(strategy, same, replay.integer(5));
   if (fn == "kwargs=5") return run(strategy, one, {}, replay.integer(5));
   if (fn != "run(5)") replay.unknown("fn");
-  Value result;  // what a C program can give in place of a function is NULL
+  Value result;  // In C, the only value that is not a function is NULL.
   check(dist_run_values(strategy, nullptr, nullptr, nullptr, nullptr, nullptr, result.out()));
   return result;
 }
@@ -278,8 +278,8 @@ class Seen {
   std::vector<std::string> items_;
 };
 
-// In which order replicas append is theirs to say where they run at the same time: here replica 0 waits for
-// all others, which a program may do with threads, and which would never end where replicas take turns.
+// Replicas run at the same time, so the program determines the order in which they append: here, replica 0
+// waits for all others. A program may do this with threads. It would never end if replicas took turns.
 void await(const Seen& seen, const dist_replica* replica, std::size_t before) {
   const auto others = static_cast<std::size_t>(dist_replica_num_replicas(replica)) - 1;
   while (dist_replica_id(replica) == 0 && seen.size() < before + others) std::this_thread::yield();
@@ -402,7 +402,7 @@ void distribute_values(Replay& replay) {
 
 // ---- Losses
 
-// Plain JSON numbers, as a tensor.
+// Converts plain JSON numbers to a tensor.
 Elements floats_of(const Json& json) {
   if (!json.IsArray()) return elements_of(DIST_F32, {}, {number_of(json)});
   std::vector<double> numbers;

@@ -17,7 +17,7 @@ constexpr std::size_t kRank = 4;
 
 // ---- Reading inputs
 
-// NULL's numbers are none, with a NULL pointer. Python takes 2.0 for an int32 too.
+// NULL is an empty array with a NULL pointer. Python also accepts 2.0 for an int32.
 Numbers numbers_of(const Json& json) {
   Numbers numbers;
   if (json.IsNull()) return numbers;
@@ -30,7 +30,7 @@ const int32_t* pointer_of(const Json& json, const Numbers& numbers) {
   return numbers.empty() ? &kNothing : numbers.data();
 }
 
-// An array of three dimensions, flat.
+// A flat array with three dimensions.
 struct Cube {
   int32_t outer = 0;
   int32_t inner = 1;
@@ -38,7 +38,7 @@ struct Cube {
   Numbers numbers;
 };
 
-// False: of another number of dimensions, which C's arguments cannot say.
+// Returns false if the number of dimensions differs, which C's arguments cannot express.
 bool read_cube(const Json& json, Cube* out) {
   out->outer = static_cast<int32_t>(json.Size());
   for (const Json& row : json.GetArray()) {
@@ -98,7 +98,7 @@ Json cores_of(Replay& replay, const Assignment& assignment) {
                  dist_device_assignment_num_logical_devices(assignment.get()));
 }
 
-// What a function writes into the room for a name.
+// Returns the name that a function writes into a buffer.
 template <class Write>
 Json name(Replay& replay, Write&& write) {
   char text[256];
@@ -153,7 +153,8 @@ void topology(Replay& replay) {
   replay.record("at", positions(replay, made, mesh));
 }
 
-// Wrong on purpose. What C's arguments cannot say records nothing, and is listed as such.
+// Deliberately wrong topologies. Those that C's arguments cannot express record nothing, and differences.md
+// lists them.
 void topology_bad(Replay& replay) {
   if (replay.has("serialized_hex")) return;  // only libdist.tf has topologies as bytes
   const Json& mesh_json = replay.input("mesh_shape");
@@ -173,7 +174,8 @@ void topology_bad(Replay& replay) {
 
 // ---- Assignments that are built
 
-// An enumerator by its name, or by its number in TensorFlow as a text or a number. Other numbers mean MESH there.
+// Accepts an enumerator's name, or its number in TensorFlow as a string or a number. TensorFlow treats other
+// numbers as MESH.
 dist_device_order device_order(Replay& replay, const Json& mode) {
   if (mode.IsInt() && (mode.GetInt() < 0 || mode.GetInt() > 2)) return DIST_DEVICE_ORDER_MESH;
   const std::string text = mode.IsInt() ? std::to_string(mode.GetInt()) : std::string(text_of(mode));
@@ -183,7 +185,7 @@ dist_device_order device_order(Replay& replay, const Json& mode) {
   replay.unknown("a device order called " + text);
 }
 
-// A number where an array belongs is one without dimensions.
+// A number in place of an array counts as an array without dimensions.
 Assignment build(Replay& replay, const Topology& topology, const Json& shape_json, const Json& stride_json,
                  int32_t num_replicas, dist_device_order order) {
   const bool scalar = shape_json.IsNumber();
@@ -228,7 +230,7 @@ Json replicas_of(Replay& replay, const dist_device_assignment* made, int32_t tas
   });
 }
 
-// The recorded program asks for details of small assignments, and of the first few replicas, tasks and cores.
+// The recorded program reads details of small assignments, and of the first few replicas, tasks and cores.
 void record_details(Replay& replay, const Topology& topology, const dist_device_assignment* made) {
   const int32_t replicas = dist_device_assignment_num_replicas(made);
   const int32_t cores = dist_device_assignment_num_logical_devices(made);
@@ -273,7 +275,7 @@ void build_case(Replay& replay, bool strided) {
 void build_plain(Replay& replay) { build_case(replay, false); }
 void build_strided(Replay& replay) { build_case(replay, true); }
 
-// The one topology of the cases that name none: all devices in one task.
+// The topology of cases that name none: all devices belong to one task.
 Topology full_topology(const Numbers& mesh) {
   Cube devices{1, 0, kRank, {}};
   for (int32_t z = 0; z < mesh[2]; ++z) {
@@ -289,7 +291,7 @@ Topology full_topology(const Numbers& mesh) {
 
 void build_special(Replay& replay) {
   if (replay.has("topology") || replay.has("topology_serialized_hex"))
-    return;  // a text or bytes in place of a topology
+    return;  // a string or bytes instead of a topology
   const Json null;
   const Topology topology = full_topology(numbers_of(replay.input("mesh_shape")));
   const auto argument = [&](const char* key) -> const Json& {
@@ -304,7 +306,7 @@ void build_special(Replay& replay) {
   replay.record("core_assignment", cores_of(replay, made));
 }
 
-// The order is that of a replica which is a whole mesh of chips with one core.
+// The device order of a single replica that covers a whole mesh of chips with one core.
 void ring(Replay& replay) {
   const auto size = [&](const char* axis) { return replay.input(axis).GetInt(); };
   const Numbers mesh = {size("x"), size("y"), size("z"), 1};
@@ -318,7 +320,7 @@ void ring(Replay& replay) {
   replay.record("order", replay.array(std::move(order)));
 }
 
-// ---- Assignments made by hand
+// ---- Explicit assignments
 
 void constructor(Replay& replay) {
   Cube cores;
@@ -363,7 +365,7 @@ void order_values(Replay& replay) {
 }
 
 struct Program {
-  std::string_view id;  // begins with
+  std::string_view id;  // the beginning of the ids
   void (*play)(Replay& replay);
 };
 constexpr Program kPrograms[] = {

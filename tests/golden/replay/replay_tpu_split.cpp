@@ -12,7 +12,7 @@ namespace {
 
 using Sizes = std::vector<int64_t>;
 
-// Null is a size that is not known.
+// Null is an unknown size.
 Sizes sizes_of(const Json& json) {
   Sizes sizes;
   for (const Json& one : json.GetArray()) sizes.push_back(one.IsNull() ? -1 : one.GetInt64());
@@ -45,7 +45,7 @@ std::vector<Shard> shards_of(const dist_partition& partition) {
   return shards;
 }
 
-// What the shards are together.
+// Returns the shape of the whole that the shards form.
 Sizes whole(const std::vector<Shard>& shards) {
   Sizes shape = shards.front().size;
   for (const Shard& shard : shards) {
@@ -55,7 +55,8 @@ Sizes whole(const std::vector<Shard>& shards) {
   return shape;
 }
 
-// The elements of a logical device's shard, row-major; the shard must be where the arithmetic says.
+// Returns the elements of a logical device's shard, row-major. The shard must be where the arithmetic places
+// it.
 Json data_of(Replay& replay, const dist_value* divided, int32_t device, const Shard& expected) {
   Sizes begin(expected.begin.size());
   dist_tensor shard;
@@ -84,7 +85,7 @@ bool is_known(const Sizes& shape) {
 using Topology = Handle<dist_topology, dist_topology_destroy>;
 using Assignment = Handle<dist_device_assignment, dist_device_assignment_destroy>;
 
-// A strategy of one replica of so many logical devices.
+// A strategy with one replica that has this number of logical devices.
 Strategy strategy_of(const dist_partition& partition) {
   const int32_t n = partition.num_logical_devices;
   const int32_t mesh[] = {1, n, 1, 1};
@@ -123,7 +124,7 @@ Value divide_inside(dist_replica* replica, const dist_partition& partition, cons
   return divided;
 }
 
-// A tensor that counts its elements, divided inside a replica's function.
+// Divides a tensor of consecutive numbers inside a replica function.
 Value divide(const dist_partition& partition, const Sizes& shape) {
   int64_t elements = 1;
   for (const int64_t size : shape) elements *= size;
@@ -155,7 +156,7 @@ void record_sharding(Replay& replay, const char* type, const Sizes& dimensions, 
   replay.record("tile_assignment_devices", array_of(replay, devices));
 }
 
-// The device of each tile, tiles row-major.
+// Returns the device of each tile, with the tiles in row-major order.
 Sizes devices_by_tile(const std::vector<Shard>& shards, const Sizes& dimensions) {
   Sizes devices(shards.size(), -1);
   for (std::size_t d = 0; d < shards.size(); ++d) {
@@ -169,7 +170,7 @@ Sizes devices_by_tile(const std::vector<Shard>& shards, const Sizes& dimensions)
 void split(Replay& replay) {
   const Json& parts = replay.input("partition_dimensions");
   const auto is_float = [](const Json& one) { return one.IsDouble(); };
-  if (std::any_of(parts.Begin(), parts.End(), is_float)) return;  // what C's integers cannot say
+  if (std::any_of(parts.Begin(), parts.End(), is_float)) return;  // floats, which C's integers cannot express
   const Sizes shape = sizes_of(replay.input("shape"));
   const Sizes dimensions = sizes_of(parts);
   dist_partition partition = partition_of(replay, DIST_PARTITION_SPLIT, shape);
@@ -224,7 +225,7 @@ void replicate(Replay& replay) {
 }
 
 struct Program {
-  std::string_view id;  // begins with
+  std::string_view id;  // the beginning of the ids
   void (*play)(Replay& replay);
 };
 constexpr Program kPrograms[] = {

@@ -69,7 +69,7 @@ Value update_values(dist_strategy* strategy, dist_variable* variable, const Valu
   return result;
 }
 
-// The variable behind one copy of it, as Python's `v` in the update function: what v.assign() returns.
+// The variable of a copy, like `v` in Python's update function: what v.assign() returns.
 Value copy_at(Replay& replay, dist_variable* variable, const dist_update_place& place) {
   Value handle;
   Value copies;
@@ -133,7 +133,7 @@ void context_inside(Replay& replay) {
   const Variable variable = variable_of(replay, {1, 2});
   std::vector<Json> seen;
   const ValuesUpdate fn = [&](const dist_update_place& place, dist_value*, dist_value*) {
-    // The number of the replica; where the copy is none's in particular, its device.
+    // The number of the replica, or the device if the copy does not belong to one replica.
     const std::string_view device = place.device;
     Json id =
         place.replica >= 0 ? replay.json(place.replica) : replay.json(device.substr(device.rfind('/') + 1));
@@ -149,7 +149,7 @@ void context_inside(Replay& replay) {
   replay.record("seen", replay.array(std::move(seen)));
 }
 
-// The whole of `expected` is the encoded result.
+// Records the encoded result as all of `expected`.
 void record_result(Replay& replay, const Value& result) {
   const Json json = replay.encode(result);
   for (const auto& [name, value] : json.GetObject()) {
@@ -175,7 +175,7 @@ void run_inside(Replay& replay) {
   record_result(replay, update_values(replay.strategy(), variable.get(), fn, false));
 }
 
-// A tensor where a variable is wanted: what there is of a variable in it.
+// Passes a tensor in place of a variable.
 void not_a_variable(Replay& replay) {
   const Value tensor = replay.scalar("float32", 1);
   const ValuesUpdate fn = [&](const dist_update_place&, dist_value*, dist_value*) { return tensor; };
@@ -227,7 +227,7 @@ void in_replica_context(Replay& replay) {
 
 void outside_scope(Replay& replay) {
   const Variable variable = variable_of(replay, {0, 0});
-  // The program gives a tensor of the numbers that it records as a list.
+  // The program passes a tensor with the numbers that the recording shows as a list.
   std::vector<double> numbers;
   for (const Json& item : member(replay.input("value"), "items").GetArray()) {
     numbers.push_back(member(item, "value").GetDouble());

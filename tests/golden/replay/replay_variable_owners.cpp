@@ -22,7 +22,7 @@ class Colocated {
   dist_strategy* strategy_;
 };
 
-// A variable of another strategy, or what is none, for what asks whose it is.
+// A variable of another strategy, or a value that is not a variable, for functions that check the owner.
 struct Candidate {
   Candidate(Replay& replay, const std::string& which) {
     dist_strategy* const strategy = replay.strategy();

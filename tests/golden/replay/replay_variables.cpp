@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area "variables": tf.Variable with every synchronization and aggregation: created, assigned, read,
-// scattered to.
+// Area "variables": tf.Variable with every synchronization and aggregation: creating, assigning, reading,
+// scattering.
 #include <dist/tf.h>
 #include <algorithm>
 #include <array>
@@ -25,7 +25,8 @@ constexpr std::array<std::pair<std::string_view, dist_scatter_op>, 8> kScatters{
      {"scatter_max", DIST_SCATTER_MAX},
      {"batch_scatter_update", DIST_SCATTER_BATCH_UPDATE}}};
 
-// The mode that a name or TensorFlow's number selects; C's constants count from `first` in the same order. A string in
+// Returns the mode for a name or for TensorFlow's number; C's constants count from `first` in the same order.
+// A string in place of a mode, which no C compiler accepts, counts as the name.
 // place of a mode, which no C compiler accepts, counts as the name.
 template <class Mode>
 Mode mode_of(const Replay& replay, const char* key, Mode first,
@@ -47,7 +48,7 @@ Op method_of(const Replay& replay, const std::array<std::pair<std::string_view, 
   return at->second;
 }
 
-// What one case does with its variable.
+// Plays one case.
 class Case {
  public:
   explicit Case(Replay& replay) : replay_(replay), strategy_(replay.strategy()) {
@@ -83,7 +84,7 @@ class Case {
     replay_.record("variable", encode(create(strategy_, replay_.scalar("float32", 1), &options_)));
   }
 
-  // s.run(lambda: v.method(x)), x each replica's own tensor or one Python number for all.
+  // s.run(lambda: v.method(x)), with a tensor per replica or one Python number for all as x.
   void assigned_in_replicas(bool identity) {
     const Variable variable = make();
     const auto how = method_of(replay_, kMethods);
@@ -100,7 +101,7 @@ class Case {
     record_state(variable);
   }
 
-  // v.method(x) outside, in the scope or not.
+  // v.method(x) outside replicas, inside or outside the scope.
   void assigned_outside(bool in_scope) {
     const Variable variable = make();
     const auto how = method_of(replay_, kMethods);
@@ -192,7 +193,7 @@ class Case {
   }
 
   void created_in_run() {
-    Variable made;  // which the strategy would keep for its next run
+    Variable made;  // owns it, because the strategy would keep it for its next run
     const Value result = run(strategy_, [&](dist_replica* replica, dist_value*, dist_value*) {
       const Value number = replay_.scalar("float32", dist_replica_id(replica) + 1);
       const dist_tensor initial = view_of(number);
@@ -202,14 +203,14 @@ class Case {
       return read(replica, variable);
     });
     replay_.record("result", result);
-    // Python's name for a variable that is nothing more.
+    // Python's name for a plain variable.
     const std::string_view name = dist_variable_class(made.get());
     std::vector<Json> names;
     names.push_back(replay_.json(name == "Variable" ? "ResourceVariable" : name));
     replay_.record("created", replay_.array(std::move(names)));
   }
 
-  // A checkpoint is what a read gives, and restores by an assignment.
+  // Saving is a read, and restoring is an assignment.
   void saved_and_restored() {
     const Variable variable = make();
     assign_in_run(variable, [&](int32_t replica_id) { return own(replica_id); });
@@ -282,7 +283,7 @@ class Case {
     return replay_.json(names.at(static_cast<std::size_t>(number)));
   }
 
-  // A variable's name is that of the first output of its operation.
+  // The name of a variable is that of the first output of its operation.
   Json tensor_name(std::string name) { return replay_.json(name.append(":0")); }
 
   template <class Read>

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kTimeoutNs = 20'000'000'000;
 
-// A closure that every program has, to see that its servers work.
+// A closure in every program, to check that its servers work.
 constexpr char kProbe[] = "probe";
 
 dist_status run_closure(dist_closure* closure, dist_value* arguments, dist_value** out_result,
@@ -80,8 +80,8 @@ void Servers::make_strategy(const std::vector<std::string>& ps, const std::vecto
   check(dist_strategy_create(&options, strategy_.out()));
 }
 
-// TensorFlow's strategy waits until it is connected to all of its servers, and libdist's for nobody: a worker that is not
-// there yet would leave its closures to another one.
+// TensorFlow's strategy waits until it is connected to all of its servers. libdist's strategy does not wait,
+// so a worker that is not connected yet would leave its closures to other workers.
 void Servers::await_workers() const {
   dist_coordinator_stats stats = DIST_COORDINATOR_STATS_INIT;
   const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kTimeoutNs);
@@ -96,7 +96,8 @@ void Servers::await_workers() const {
 }
 
 void Servers::end() {
-  // Returns an error that the program has not fetched; the next closure shows that the coordinator works all the same.
+  // The status is an error that the program has not fetched. The next closure shows that the coordinator
+  // still works.
   [[maybe_unused]] const dist_status status =
       dist_coordinator_join(coordinator_.get(), DIST_NO_TIMEOUT, nullptr);
   const Value seven = replay_.scalar("float32", 7);

@@ -20,24 +20,25 @@ using Server = Handle<dist_server, dist_server_destroy>;
 using Coordinator = Handle<dist_coordinator, dist_coordinator_destroy>;
 using Remote = Handle<dist_remote_value, dist_remote_value_release>;
 
-// What a worker runs, on a thread of the worker's. What it throws is the closure's error.
+// A function that a worker runs on one of its threads. An exception becomes the closure's error.
 using ClosureFn = std::function<Value(dist_closure* closure, dist_value* arguments)>;
 using Closures = std::map<std::string, ClosureFn>;
 
 class Servers {
  public:
-  // The case's num_ps and num_workers, all of them there; variables are divided by FixedShardsPartitioner(num_shards).
-  // Closures are functions of the program, which every server of it has.
+  // Starts the case's num_ps and num_workers servers and waits for them. Variables are divided by
+  // FixedShardsPartitioner(num_shards). Every server registers the closures, which are functions of the
+  // program.
   Servers(Replay& replay, int32_t num_shards, Closures closures);
   Servers(const Servers&) = delete;
   Servers& operator=(const Servers&) = delete;
-  // They must work and end, whatever the program did.
+  // Checks that they still work, whatever the program did, and ends them.
   void end();
 
   dist_strategy* strategy() const noexcept { return strategy_.get(); }
   dist_coordinator* get() const noexcept { return coordinator_.get(); }
 
-  // tf.Variable(initial) in scope; throws Failed where that is refused.
+  // tf.Variable(initial) in scope. Throws Failed if it is rejected.
   std::string create(const Value& initial);
   Value read(const std::string& name) const;
   // coordinator.schedule(closure, args), join() and done(); `closure` may be NULL.
@@ -53,7 +54,7 @@ class Servers {
   Replay& replay_;
   int32_t num_shards_;
   Closures closures_;
-  // What is below is of what is above it, and ends before it.
+  // Each of these members uses the ones above it, and is destroyed before them.
   std::vector<Server> servers_;
   Strategy strategy_;
   Coordinator coordinator_;

@@ -38,8 +38,8 @@ inline Variable create(dist_strategy* strategy, const Value& initial,
   return variable;
 }
 
-// Whose a variable is: variable_created_in_scope, colocate_vars_with, use in another strategy's run. In
-// replay_variable_owners.cpp. False: the case is none of these.
+// Owners of variables: variable_created_in_scope, colocate_vars_with, use in another strategy's run. In
+// replay_variable_owners.cpp. Returns false if the case is none of these.
 bool replay_variable_owners(Replay& replay);
 
 }  // namespace golden

@@ -19,7 +19,7 @@
 namespace golden {
 namespace {
 
-constexpr int kLongestMs = 40'000;  // without a line
+constexpr int kLongestMs = 40'000;  // longest time without a line
 
 void must(bool works, const char* what) {
   if (!works) throw std::system_error(errno, std::generic_category(), what);
@@ -54,7 +54,7 @@ WorkerProcess::WorkerProcess(const std::function<int(const ToParent&)>& body) {
   pid_ = fork();
   must(pid_ >= 0, "fork");
   if (pid_ == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // whoever plays the case may be killed
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // the process that plays the case may be killed
     close(lines[0]);
     close(words[1]);
     int code = 1;
@@ -110,7 +110,8 @@ WorkerProcess::End WorkerProcess::end() {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
 }
 
-// All are found before one is given back. No connection begins at this address, and no test beside this one has it.
+// Finds all addresses before it releases one. Neither outgoing connections nor other tests use these
+// addresses.
 std::vector<std::string> free_addresses(std::size_t n) {
   const uint32_t host = 0x7F800000U | (static_cast<uint32_t>(getpid()) & 0x7FFFFFU);
   std::vector<int> sockets;

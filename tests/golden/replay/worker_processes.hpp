@@ -11,7 +11,7 @@
 
 namespace golden {
 
-// The other end of a worker's process, inside of it.
+// A worker's connection to its parent, inside the worker's process.
 class ToParent {
  public:
   ToParent(int from, int to) : from_(from), to_(to) {}
@@ -26,19 +26,19 @@ class ToParent {
 
 class WorkerProcess {
  public:
-  // Runs `body` in a new process, which ends with the code that it returns.
+  // Runs `body` in a new process, which exits with the code that it returns.
   explicit WorkerProcess(const std::function<int(const ToParent&)>& body);
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
-  ~WorkerProcess();  // kills it, unless it has ended
+  ~WorkerProcess();  // kills the process if it is still running
 
-  // The next line that it says; Failed where it ends before, or says nothing for long.
+  // Returns the next line that it writes. Throws Failed if it ends before, or writes nothing for a long time.
   std::string next();
   void tell() const;
 
   struct End {
     int code = 0;    // the exit code
-    int signal = 0;  // what it died of, else 0
+    int signal = 0;  // the signal that killed it, or 0
   };
   // Waits until it has ended.
   End end();
@@ -50,7 +50,7 @@ class WorkerProcess {
   std::string buffer_;
 };
 
-// Addresses of loopback on which nobody listens: "127.x.y.z:port".
+// Returns loopback addresses on which nothing listens: "127.x.y.z:port".
 std::vector<std::string> free_addresses(std::size_t n);
 
 }  // namespace golden

@@ -33,7 +33,7 @@ Workers::Workers(Replay& replay, int64_t timeout_ns) : replay_(replay) {
   const Json& tasks = member(replay.strategy_description(), "tasks");
   const int32_t n = static_cast<int32_t>(tasks.Size());
   check(dist_network_create(n, nullptr, network_.out()));
-  std::vector<std::string> addresses;  // which nobody connects to
+  std::vector<std::string> addresses;  // no connection is made to these
   for (int32_t w = 0; w < n; ++w) addresses.push_back("host" + std::to_string(w) + ":1");
   for (int32_t w = 0; w < n; ++w) {
     auto worker = std::make_unique<Worker>();

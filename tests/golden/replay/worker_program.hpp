@@ -15,7 +15,7 @@
 namespace golden {
 
 struct Worker {
-  int32_t id = 0;  // among all
+  int32_t id = 0;  // among all workers
   std::string task_type;
   int32_t task_id = 0;
   ClusterResolver resolver;
@@ -24,16 +24,16 @@ struct Worker {
 
 class Workers {
  public:
-  // The case's tasks, with a replica each. `timeout_ns`: the longest wait for one another.
+  // Creates the case's tasks with one replica each. `timeout_ns` limits how long they wait for each other.
   Workers(Replay& replay, int64_t timeout_ns);
-  // Their strategies must work and end, whatever the program did.
+  // Checks that their strategies still work, whatever the program did, and destroys them.
   void end();
 
   std::size_t size() const noexcept { return all_.size(); }
   Worker& operator[](std::size_t worker) noexcept { return *all_[worker]; }
-  // `body` on every worker's thread. Afterwards the first exception is thrown again.
+  // Runs `body` on every worker's thread, and then rethrows the first exception.
   void on_all(const std::function<void(Worker&)>& body);
-  // {"per_worker": [{"expected": of(worker)}, ...]}, made on this thread.
+  // Records {"per_worker": [{"expected": of(worker)}, ...]}. Calls `of` on this thread.
   void record(const std::function<Json(Worker&)>& of);
 
  private:
@@ -42,10 +42,10 @@ class Workers {
   std::vector<std::unique_ptr<Worker>> all_;
 };
 
-// TF_CONFIG of one of the tasks.
+// Returns TF_CONFIG for one of the tasks.
 std::string config_of(const Json& tasks, std::size_t me, const std::vector<std::string>& addresses);
 
-// The cases "failure/..."; false: the case is none of those in which a worker's process dies.
+// The cases "failure/...". Returns false if the case is not one in which a worker's process dies.
 void replay_worker_failure(Replay& replay);
 bool replay_worker_death(Replay& replay);
 

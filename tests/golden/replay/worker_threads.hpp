@@ -7,5 +7,6 @@
 
 using golden_worker_fn = void (*)(std::size_t worker, void* user_data);
 
-// fn(worker, user_data) on a thread for each of n workers, at the same time. It must not throw.
+// Calls fn(worker, user_data) for each of n workers, each on its own thread, at the same time. fn must not
+// throw.
 extern "C" void golden_on_workers(std::size_t n, golden_worker_fn fn, void* user_data);

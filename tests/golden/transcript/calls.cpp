@@ -23,10 +23,10 @@ bool is_name(std::string_view literal) {
          literal.find_first_not_of("0123456789", 1) == literal.npos;
 }
 
-// The names of the fields that are expected.
+// Looks up the names in the expected fields.
 class Lookup final : public Names {
  public:
-  // `binding` false: only looks.
+  // With `binding` false, looks names up without binding them.
   Lookup(Player& player, const Fields& expected, bool binding)
       : player_(player), expected_(expected), binding_(binding) {}
 
@@ -57,7 +57,7 @@ Fields given_to(Player& player, const auto& keys, std::tuple<A...>& all, const F
   return given;
 }
 
-// All but the objects' names, which are bound when the line has been found.
+// Compares everything except the objects' names, which are bound when the line has been found.
 bool fits(const Line& line, const Fields& given) {
   if (line.given.size() != given.size()) return false;
   for (const Field& field : given) {
@@ -67,7 +67,7 @@ bool fits(const Line& line, const Fields& given) {
   return true;
 }
 
-// What the function changes, it changes before it calls anything.
+// Applies the callback's changes before it makes any calls.
 class Change {
  public:
   explicit Change(const Line& line) : line_(line) {}
@@ -84,7 +84,7 @@ class Change {
   const Line& line_;
 };
 
-// The line's outcome, to what libdist has for it.
+// Returns the line's outcome to libdist.
 class Return {
  public:
   Return(Player& player, const Line& line) : player_(player), line_(line) {}
@@ -93,7 +93,7 @@ class Return {
     const std::string& name = *find(line_.answered, "result");
     *out = name == "-" ? nullptr : static_cast<T*>(player_.object(name));
     if constexpr (std::is_same_v<T, dist_value>) dist_value_retain(*out);
-    player_.forget(name);  // libdist's own from now on
+    player_.forget(name);  // it belongs to libdist from now on
   }
   void operator()(std::string_view, const auto&) {}
 
@@ -102,11 +102,11 @@ class Return {
   const Line& line_;
 };
 
-// Does a function's line.
+// Plays the line of a callback.
 template <class Fn, class... A>
 dist_status perform_function(Player& player, const Line& line, std::tuple<A...>& all) {
   each(kKind<Fn>.keys, all, Change(line));
-  // Of a table all has been done.
+  // The lines of a table have already been played.
   if (!is_table<Fn> && !player.perform_below(line)) return dist_fail(DIST_UNKNOWN, "the player cannot go on");
   const auto status = static_cast<dist_status>(integer_of(*find(line.answered, "status")));
   if (status == DIST_OK) {
@@ -203,7 +203,7 @@ void perform(Player& player, const Line& line, R (*fn)(A...),
   player.compare(line, line.answered, came);
 }
 
-// The pieces that it gives, each to a call of the function.
+// Compares each piece of the result with a call of the function.
 void expand_host_list(Player& player, const Line& line) {
   const std::string* const given = find(line.given, "host_list");
   const std::string list = given == nullptr ? "" : text_of(*given);
@@ -234,7 +234,7 @@ void set_environment(Player&, const Line& line) {
   }
 }
 
-// Each worker's calls on a thread of its own.
+// Plays each worker's calls on a separate thread.
 void on_workers(Player& player, const Line& line) {
   std::vector<std::thread> threads;
   for (const auto& worker : line.below) {
@@ -268,7 +268,7 @@ Fn trampoline_of() {
   } else if constexpr (is_program<Fn>) {
     return Trampoline<Fn>::call;
   } else {
-    return nullptr;  // what ends a user_data, which the player keeps
+    return nullptr;  // functions that release a user_data are not needed, because the player keeps it
   }
 }
 

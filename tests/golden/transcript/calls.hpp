@@ -11,7 +11,7 @@ namespace golden::transcript {
 class Player;
 using Perform = void (*)(Player& player, const Line& line);
 
-// nullptr: there is no such function.
+// Returns nullptr if there is no such function.
 const Perform* find_call(std::string_view name) noexcept;
 
 }  // namespace golden::transcript

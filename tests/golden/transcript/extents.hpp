@@ -11,13 +11,13 @@
 namespace golden::transcript {
 
 struct Extents {
-  std::size_t n = 0;          // of all arrays that are not of what follows
+  std::size_t n = 0;          // of all arrays except the following
   bool has_arrays = false;    // "n" is a parameter
-  bool is_divided = false;    // it is about a partition: `ndim` is the tensor's
-  std::size_t ndim = 0;       // numbers of a position in a mesh, or in a tensor
-  std::size_t positions = 0;  // of devices
+  bool is_divided = false;    // the call concerns a partition, and `ndim` is that of the tensor
+  std::size_t ndim = 0;       // numbers in a position of a mesh or a tensor
+  std::size_t positions = 0;  // positions of devices
   std::size_t missing = 0;    // positions without a device
-  std::size_t found = 0;      // replicas, or tasks
+  std::size_t found = 0;      // number of replicas or tasks
   std::size_t bytes = 0;
 
   std::size_t of(std::string_view key) const noexcept {
@@ -32,7 +32,7 @@ struct Extents {
     return n;
   }
 
-  // Takes the call's arguments, in their order.
+  // Takes the call's arguments in order.
   template <class T>
   void operator()(std::string_view key, T argument) {
     using Pointed = std::remove_const_t<std::remove_pointer_t<T>>;

@@ -12,21 +12,22 @@ import json
 import re
 import sys
 
-# Not written into transcripts: what lines say anyway, and the lifetimes of values.
+# Not written into transcripts: information that the lines contain anyway, and the lifetimes of values.
 SILENT = {'dist_last_error', 'dist_fail', 'dist_status_name', 'dist_value_retain', 'dist_value_release',
           'dist_value_kind_of', 'dist_value_size', 'dist_value_key', 'dist_value_text', 'dist_value_variable',
           'dist_value_partition', 'dist_device_assignment_topology'}
 
-# Of programs by gRPC, which are linked with the others and are in no transcript: a recorded one that calls them is a fault.
+# For programs that use gRPC. They are linked with the others but are not in transcripts: a recorded program
+# that calls them is an error.
 GRPC_FILES = {'experimental/rpc.h', 'experimental/server.h', 'experimental/coordinator.h'}
 GRPC_TOO = {'dist_value_wrap_object', 'dist_value_object'}
 
-# Whose entry in recorder and player is written by hand.
+# Functions whose entries in the recorder and the player are hand-written.
 BY_HAND = {'dist_slurm_expand_host_list'}
 
 
 def recorded(manual):
-    """The names in the first column of the table "Calls"."""
+    """Returns the names in the first column of the table "Calls"."""
     section = manual.split('\n## Calls\n')[1].split('\n## ')[0]
     names = []
     for row in section.splitlines():
@@ -36,7 +37,7 @@ def recorded(manual):
 
 
 def entry(macro, function, *more):
-    """A line of C for a function: MACRO(RETURNS, NAME, (PARAMETERS), (ARGUMENTS), MORE...)."""
+    """Returns a line of C for a function: MACRO(RETURNS, NAME, (PARAMETERS), (ARGUMENTS), MORE...)."""
     words = [one['name'] for one in function['parameters']]
     parameters = [f"{one['text']} {one['name']}" for one in function['parameters']]
     cells = [function['returns']['text'], function['name'], f'({", ".join(parameters) or "void"})',

@@ -36,7 +36,7 @@ void append(std::string& text, const Fields& fields) {
   for (const Field& field : fields) text.append("\t").append(field.key).append("=").append(field.value);
 }
 
-// The lines of one transcript, one after another.
+// Reads the lines of one transcript.
 class Reader {
  public:
   std::vector<std::unique_ptr<Case>> read(std::string_view text) {
@@ -97,7 +97,7 @@ class Reader {
   }
 
   std::vector<std::unique_ptr<Case>> cases_;
-  std::vector<Line*> open_;  // the latest line of each depth, the root first
+  std::vector<Line*> open_;  // the latest line of each depth, beginning with the root
   std::size_t line_ = 0;
   std::size_t lines_ = 0;
   bool ended_ = false;

@@ -17,7 +17,7 @@ struct Field {
 };
 using Fields = std::vector<Field>;
 
-// The field's literal; nullptr where there is none.
+// Returns the field's literal, or nullptr if there is none.
 const std::string* find(const Fields& fields, std::string_view key) noexcept;
 
 struct Line {
@@ -39,21 +39,21 @@ struct Case {
 
 // ---- Text
 
-// Bytes that may stand for themselves do, others are %XX.
+// Allowed bytes stay as they are; others become %XX.
 std::string encode_text(std::string_view text);
 std::string decode_text(std::string_view text);
 
-// The literals in "(a b c)", and the words of a tree's one level: "(dict t:k (list x1))" has three.
+// Returns the literals in "(a b c)", and the words of one level of a tree: "(dict t:k (list x1))" has three.
 std::vector<std::string> items_of(std::string_view literal);
 
 std::string to_text(const Line& line, std::size_t depth);
 std::string to_text(const Case& one);
 std::string first_line();
 std::string last_line(std::size_t cases, std::size_t lines);
-// Lines from `line` down that have a depth.
+// Returns the number of lines with a depth, beginning at `line`.
 std::size_t count(const Line& line) noexcept;
 
-// Reads a whole transcript; throws Malformed, naming the line.
+// Reads a whole transcript. Throws Malformed, which names the line.
 std::vector<std::unique_ptr<Case>> parse(std::string_view text);
 
 }  // namespace golden::transcript

@@ -35,7 +35,7 @@ constexpr Kind kKinds[] = {{DIST_VALUE_LIST, "list"},
 
 constexpr std::string_view kDigits = "0123456789abcdef";
 
-// One float of `Bits` bits: a NaN is what is above infinity, the sign apart.
+// Settles one float with `Bits` bits. Without its sign, a NaN is larger than infinity.
 template <class Bits>
 void settle(std::byte* at, Bits infinity, Bits quiet) noexcept {
   Bits bits;
@@ -120,7 +120,7 @@ Elements tensor_of(std::string_view literal) {
 
 namespace {
 
-// A tensor that is divided: the whole, and what each logical device has.
+// A divided tensor: the whole, and the part of each logical device.
 std::string sharded(const dist_value* value, const dist_tensor& whole) {
   dist_partition partition = DIST_PARTITION_INIT;
   if (dist_value_partition(value, &partition) != DIST_OK) return "(sharded)";

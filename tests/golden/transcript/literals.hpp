@@ -16,13 +16,14 @@ namespace golden::transcript {
 template <class T>
 concept Number = std::is_integral_v<T> || std::is_enum_v<T>;
 
-// Says by which name an object goes: the recorder gives names, the player looks them up.
+// Maps objects to names: the recorder creates names, and the player looks them up.
 class Names {
  public:
   virtual ~Names() = default;
-  // Of an object that is given or mentioned.
+  // Returns the name of an object that is passed or mentioned.
   virtual std::string known(char kind, const void* object) = 0;
-  // Of an object that comes under `key`: maybe for the first time. `fresh`: it certainly does.
+  // Returns the name of an object that appears under `key`, possibly for the first time. With `fresh`, it is
+  // always new.
   virtual std::string comes(char kind, const void* object, std::string_view key, bool fresh) = 0;
 
  protected:
@@ -31,13 +32,14 @@ class Names {
   Names& operator=(const Names&) = default;
 };
 
-// "f32:2,3:0000803f..."; every NaN is its dtype's quiet one. Without elements: "f32:2,3".
+// "f32:2,3:0000803f...", with every NaN as the quiet NaN of its dtype. shape_of() omits the elements:
+// "f32:2,3".
 std::string literal_of(const dist_tensor& tensor);
 std::string shape_of(const dist_tensor& tensor);
-// The other way; elements that are not there are 0.
+// The inverse. Missing elements are 0.
 Elements tensor_of(std::string_view literal);
 
-// What a value is.
+// Returns the content of a value.
 std::string tree_of(const dist_value* value, Names& names);
 
 }  // namespace golden::transcript

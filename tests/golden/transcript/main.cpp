@@ -50,15 +50,15 @@ std::optional<Arguments> arguments_of(int argc, char** argv) {
   return arguments;
 }
 
-// What came of all cases.
+// Results of all cases.
 struct Totals {
   std::size_t cases = 0;
-  std::size_t silent = 0;  // that make no call
+  std::size_t silent = 0;  // cases that make no call
   std::size_t lines = 0;
   std::size_t faults = 0;
 };
 
-// What keeps a case from being written; "": nothing.
+// Returns what prevents a case from being written; "" = nothing.
 std::string trouble_of(const std::string& played) {
   rapidjson::Document line;
   line.Parse<rapidjson::kParseFullPrecisionFlag>(played.data(), played.size());
@@ -91,7 +91,7 @@ void record(const std::string& area, const golden::Case& one, ReplayFn replay, s
   }
 }
 
-// The whole file.
+// Returns the whole file.
 std::string record_all(const Arguments& arguments, Totals& totals) {
   std::string out = first_line();
   for (const std::string& directory : arguments.directories) {

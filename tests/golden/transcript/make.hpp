@@ -16,7 +16,7 @@
 
 namespace golden::transcript {
 
-// For what is written to the caller's memory.
+// Sizes of buffers for outputs.
 constexpr std::size_t kTextBytes = 512;
 constexpr std::size_t kNumbers = 512;
 
@@ -34,7 +34,7 @@ inline std::string text_of(std::string_view literal) {
   return decode_text(literal.substr(2));
 }
 
-// The functions that stand for a line's, of type Fn: see calls.cpp.
+// Returns the function that stands for a line's callback of type Fn; see calls.cpp.
 template <class Fn>
 Fn trampoline_of();
 
@@ -45,7 +45,7 @@ class Make {
     has_arrays_ = find(line.given, "n") != nullptr;
   }
 
-  // The program's function among the arguments; nullptr: there is none.
+  // The callback among the arguments, or nullptr.
   Played* function() const noexcept { return function_; }
   const std::vector<dist_value**>& values() const noexcept { return values_; }
 
@@ -121,7 +121,7 @@ class Make {
       return literal == "-" ? nullptr : static_cast<T>(player_.object(literal));
     }
   }
-  // One more than the items, so that an empty array is not NULL.
+  // One element more than the items, so that an empty array is not NULL.
   template <class T>
   std::vector<T>& array(const std::vector<std::string>& literals) {
     std::vector<T>& items = keep(std::vector<T>());
@@ -209,7 +209,8 @@ class Make {
   template <class Fn>
   Fn function() {
     function_ = player_.function(line_);
-    if constexpr (is_table<Fn>) {  // read as often as libdist likes, from any thread: made at once
+    if constexpr (is_table<Fn>) {  // read by libdist at any time and from any thread, so all elements are
+                                   // made now
       for (const auto& element : line_.below) player_.perform_below(*element);
     }
     return trampoline_of<Fn>();

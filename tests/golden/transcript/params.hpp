@@ -18,7 +18,7 @@
 
 namespace golden::transcript {
 
-// The letter that begins an object's name; 0: no object.
+// The letter with which an object's name begins; 0 for other types.
 template <class T>
 constexpr char kLetter = 0;
 template <>
@@ -51,7 +51,7 @@ concept Object = kLetter<std::remove_const_t<T>>
 
 inline std::string text_literal(const char* text) { return text == nullptr ? "-" : "t:" + encode_text(text); }
 
-// Calls whose object is a new one.
+// Calls that return a new object.
 inline bool makes_object(std::string_view call) {
   for (const std::string_view end : {"_build", "_from_json", "_spec_union", "_resolver_spec"}) {
     if (call.ends_with(end)) return true;
@@ -75,12 +75,12 @@ std::string array_of(const T* numbers, std::size_t n) {
   return array_of(numbers, n, [](T number) { return std::to_string(number); });
 }
 
-// Where fields go, and who names objects.
+// Where fields are written, and the names of objects.
 struct Sink {
   Fields& to;
   Names& names;
   Extents extents{};
-  bool of_program = false;  // the program's function is called, not libdist's
+  bool of_program = false;  // libdist calls a function of the program
 
   void put(std::string key, std::string value) { to.push_back({std::move(key), std::move(value)}); }
   void put(std::string_view key, const dist_value* value, bool fresh) {
@@ -89,7 +89,7 @@ struct Sink {
   }
 };
 
-// What a call without a status answers.
+// Writes the result of a call without a status.
 template <class R>
 void put_returned(Sink& sink, std::string_view call, R returned) {
   using T = std::remove_const_t<std::remove_pointer_t<R>>;
@@ -106,7 +106,7 @@ void put_returned(Sink& sink, std::string_view call, R returned) {
     }
   } else {
     sink.put("out", returned == nullptr ? "-" : sink.names.comes(kLetter<T>, returned, "out", false));
-    // Which tree an item is its list's says.
+    // The list's tree already shows which value an item is.
     if constexpr (kLetter<T> == 'v') {
       if (returned != nullptr && !call.starts_with("value_")) {
         sink.put("out.is", tree_of(returned, sink.names));
@@ -121,7 +121,7 @@ class Give {
 
   template <Number T>
   void operator()(std::string_view key, T number) {
-    // The array's own size; the player's buffer.
+    // Sizes of arrays; the player uses its own buffers.
     for (const std::string_view one :
          {"num_axes", "num_specs", "num_resolvers", "num_jobs", "size_bytes", "capacity"}) {
       if (key == one) return;
@@ -162,13 +162,13 @@ class Give {
   void operator()(std::string_view key, const dist_tensor* tensors) {
     if (tensors == nullptr) return;
     const Extents& extents = sink_.extents;
-    if (key == "out") {  // the caller's memory, which is written
+    if (key == "out") {  // the caller's memory, to which the call writes
       return put("out.shape",
                  extents.has_arrays ? array_of(tensors, extents.n, shape_of) : shape_of(*tensors));
     }
     put(key, extents.has_arrays ? array_of(tensors, extents.n, literal_of) : literal_of(*tensors));
   }
-  // The copy that a function is to change.
+  // The copy that a callback changes.
   void operator()(std::string_view key, dist_tensor* tensors) {
     if (tensors != nullptr && key == "copy") put(key, literal_of(*tensors));
   }
@@ -186,7 +186,7 @@ class Give {
   void operator()(std::string_view key, R (*fn)(A...)) {
     if (fn != nullptr && key == "fn") put(key, "1");
   }
-  // What is written to, and what belongs to a function.
+  // Omits outputs and data of callbacks.
   template <class T>
   requires(!std::is_const_v<T> && !Object<T> && !std::is_function_v<T>) void operator()(std::string_view,
                                                                                         T*) {}
@@ -232,10 +232,10 @@ class Give {
   Sink& sink_;
 };
 
-// "out_value" is "out", of the program's function "result".
+// Writes "out_value" as "out", or as "result" for functions of the program.
 class Answer {
  public:
-  // `fresh`: objects that come are new ones.
+  // With `fresh`, objects that appear are new.
   Answer(Sink& sink, bool fresh) : sink_(sink), fresh_(fresh) {}
 
   template <Object T>

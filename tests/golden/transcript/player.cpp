@@ -10,7 +10,7 @@
 namespace golden::transcript {
 namespace {
 
-constexpr std::size_t kShown = 300;  // bytes of a literal in a message
+constexpr std::size_t kShown = 300;  // maximum bytes of a literal in a message
 
 std::string shown(const std::string* literal) {
   return literal == nullptr ? "nothing" : decode_text(literal->substr(0, literal->find('%', kShown)));

@@ -17,7 +17,7 @@ namespace golden::transcript {
 
 class Player;
 
-// A function of the program's: the lines below a call.
+// A callback of the program: the lines below a call.
 struct Played {
   Player* player = nullptr;
   const Line* call = nullptr;
@@ -27,27 +27,27 @@ class Player {
  public:
   explicit Player(const Case& one) : case_(one) {}
 
-  // What is not as it is written, a text each: none where all is.
+  // Returns one text for each deviation from the transcript.
   std::vector<std::string> play();
 
-  // Does the call of a line, on this thread.
+  // Makes the call of a line on this thread.
   void perform(const Line& line);
-  // Does the calls of a function's line. False: they could not all be done.
+  // Makes the calls below a callback's line. Returns false if not all could be made.
   bool perform_below(const Line& function);
 
-  // ---- Objects. The C handle of a name; throws Malformed where there is none (yet).
+  // ---- Objects. Returns the C handle for a name. Throws Malformed if there is none yet.
   void* object(const std::string& name);
   std::string name_of(const void* object);
-  // False: the name is another object's.
+  // Returns false if the name belongs to another object.
   bool bind(const std::string& name, void* object, bool anew);
   void forget(const std::string& name);
-  // To be ended with the case, unless the transcript ends it.
+  // Destroys it with the case, unless the transcript destroys it.
   void own(const std::string& name);
   void release_later(dist_value* value);
 
-  // ---- Functions
+  // ---- Callbacks
   Played* function(const Line& call);
-  // A line below the call for which `fits` is true, and which has not been played.
+  // Takes a line below the call that satisfies `fits` and has not been played.
   template <class Fits>
   const Line* take(const Line& call, const Fits& fits) {
     for (const auto& line : call.below) {
@@ -60,7 +60,7 @@ class Player {
   }
 
   void fault(const Line& line, const std::string& what);
-  // Each field is as expected, or a fault.
+  // Compares each field with the expected one, and records a fault if they differ.
   void compare(const Line& line, const Fields& expected, const Fields& came);
 
  private:

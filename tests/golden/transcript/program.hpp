@@ -21,11 +21,11 @@ struct Kind {
   std::array<const char*, N> keys;
 };
 
-// An argument that is in no transcript: the strategy is that of the call.
+// An argument that transcripts do not contain: the strategy is that of the call.
 inline constexpr const char* kUnwritten = "";
 
 template <class Fn>
-inline constexpr int kKind = 0;  // not a function of the program
+inline constexpr int kKind = 0;  // not a callback
 template <>
 inline constexpr Kind<5> kKind<dist_values_fn>{"replica",
                                                {"replica", "args", "kwargs", "out_result", "user_data"}};
@@ -50,18 +50,18 @@ inline constexpr const char* kAccumulate = "accumulate";  // dist_reduce_fn
 
 template <class T>
 constexpr bool is_program = !std::is_same_v<const int, decltype(kKind<T>)>;
-// A table that libdist reads as it likes.
+// A table, which libdist may read at any time.
 template <class T>
 constexpr bool is_table = std::is_same_v<T, dist_source_fn> || std::is_same_v<T, dist_file_source_fn>;
 
-// fn(key, argument) for each.
+// Calls fn(key, argument) for each argument.
 template <class Keys, class... A, class Fn>
 void each(const Keys& keys, std::tuple<A...>& all, Fn&& fn) {
   [&]<std::size_t... I>(std::index_sequence<I...>) { (fn(keys[I], std::get<I>(all)), ...); }
   (std::index_sequence_for<A...>{});
 }
 
-// What dist_reduce_fn is given, as tensors.
+// Returns the arguments of dist_reduce_fn as tensors.
 inline dist_tensor flat(const void* data, const int64_t* count, dist_dtype dtype) noexcept {
   return {const_cast<void*>(data), dtype, 1, count, nullptr};
 }

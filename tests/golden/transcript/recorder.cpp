@@ -10,7 +10,7 @@ namespace golden::transcript {
 namespace {
 
 std::atomic<Log*> open_log{nullptr};
-// The function that this thread is in. Threads that libdist made are in none, until it calls one there.
+// The callback that this thread is in. A thread of libdist is in none until libdist calls one on it.
 thread_local Line* in_function = nullptr;
 
 }  // namespace
@@ -33,7 +33,7 @@ Log* Log::current() noexcept { return Looking::now() ? nullptr : open_log.load()
 Log::Scope::Scope(Line* function) noexcept : before_(std::exchange(in_function, function)) {}
 Log::Scope::~Scope() { in_function = before_; }
 
-// Values are kept until the case ends, so that no other can have their address.
+// Values are retained until the case ends, so that no other value can have their address.
 std::string Log::add(char kind, const void* object) {
   numbers_[object] = kinds_.size();
   kinds_.push_back(kind);
@@ -54,7 +54,7 @@ std::string Log::comes(char kind, const void* object, std::string_view, bool fre
   const std::lock_guard lock(mutex_);
   if (kind == 'v') see(object);
   const auto at = numbers_.find(object);
-  // What libdist has ended itself may have left its address to another kind of object.
+  // An object that libdist has destroyed may have had the same address and another kind.
   const bool is_new = at == numbers_.end() || kinds_[at->second] != kind || (fresh && kind != 'v');
   return is_new ? add(kind, object) : reference(at->second);
 }

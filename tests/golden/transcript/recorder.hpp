@@ -19,14 +19,14 @@ namespace golden::transcript {
 
 class Log;
 
-// A function of the program's on its way through libdist.
+// A callback of the program that is passed through libdist.
 struct Function {
   Log* log = nullptr;
   Line* call = nullptr;
   void (*fn)() = nullptr;
   void* user_data = nullptr;
   dist_release_fn release = nullptr;
-  // What a table has: by file (0) and index.
+  // An element of a table, by file (or 0) and index.
   struct Element {
     dist_status status = DIST_OK;
     dist_value* value = nullptr;
@@ -37,21 +37,21 @@ struct Function {
 // The log of one case.
 class Log final : public Names {
  public:
-  // From here to end() all calls, of all threads, are this log's.
+  // From here to end(), this log contains all calls of all threads.
   Log(std::string area, std::string id);
   ~Log() override;
 
-  // The log that a call on this thread belongs to; nullptr: none.
+  // Returns the log to which a call on this thread belongs, or nullptr.
   static Log* current() noexcept;
 
   std::string known(char kind, const void* object) override;
   std::string comes(char kind, const void* object, std::string_view key, bool fresh) override;
 
-  // A line below the function that this thread is in.
+  // Adds a line below the callback that this thread is in.
   Line* call(std::string name);
-  // A line of a function, below the call it was given to.
+  // Adds a line for a callback below the call to which it was passed.
   Line* invocation(Line* of, const char* kind);
-  // This thread is in a function, until the Scope ends.
+  // While the Scope exists, this thread is in a callback.
   class Scope {
    public:
     explicit Scope(Line* function) noexcept;
@@ -69,17 +69,17 @@ class Log final : public Names {
     const std::lock_guard lock(mutex_);
     return &std::get<std::deque<S>>(options_).emplace_back(options);
   }
-  // The object's name is another's from now on.
+  // From now on, the object's address may belong to another object.
   void forget(const void* object);
-  // Takes a line away again: what it says has been said.
+  // Removes a line whose content is already known.
   void drop(Line* line);
-  // The elements of a tensor when it was last seen are these.
+  // Returns whether a tensor's elements have changed since they were last seen.
   bool is_news(const dist_value* value, const std::string& literal);
-  // Something that cannot be recorded.
+  // Reports something that cannot be recorded.
   void fault(const std::string& what);
 
-  // Ends the case: the transcript, with its final names. Empty, and `out_fault` set, where it could not be
-  // recorded.
+  // Ends the case and returns the transcript with its final names. If the case could not be recorded, returns
+  // an empty text and sets `out_fault`.
   std::string end(std::string* out_fault, std::size_t* out_lines);
 
  private:

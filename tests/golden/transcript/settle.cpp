@@ -11,7 +11,8 @@
 namespace golden::transcript {
 namespace {
 
-// Calls fn(object) for each reference in a text, and gives the text with what fn returns in their place.
+// Calls fn(object) for each reference in a text. Returns the text with the references replaced by the
+// results.
 template <class Fn>
 std::string replace_references(std::string_view text, const Fn& fn) {
   std::string replaced;
@@ -43,7 +44,7 @@ bool is_call(const Line& line) {
   return depth % 2 == 1;  // the root is above all
 }
 
-// fn(line, is_call) for each line, those above before those below.
+// Calls fn(line, is_call) for each line, and for a line before those below it.
 template <class Fn>
 void each_line(Line& root, const Fn& fn, bool call = true) {
   for (const auto& line : root.below) {
@@ -52,7 +53,7 @@ void each_line(Line& root, const Fn& fn, bool call = true) {
   }
 }
 
-// The objects that a line needs: what a call is given, what a function returns.
+// Visits the objects that a line needs: the arguments of a call, or the results of a callback.
 template <class Fn>
 void each_use(const Line& line, bool call, const Fn& fn) {
   each_reference(call ? line.given : line.answered, fn);
@@ -60,7 +61,7 @@ void each_use(const Line& line, bool call, const Fn& fn) {
 
 bool is_getter(const Line& line) { return line.name == "value_item" || line.name == "value_get"; }
 
-// The object that a call made; none: -1.
+// Returns the object that a call made, or -1.
 std::size_t made_by(const Line& line) {
   std::size_t object = static_cast<std::size_t>(-1);
   if (const std::string* const out = find(line.answered, "out")) {
@@ -100,7 +101,7 @@ std::vector<Line*> path_of(Line* line) {
   return path;
 }
 
-// The deepest function (or root) that both are in or below.
+// Returns the deepest callback (or root) that contains both.
 Line* common(Line* a, Line* b) {
   const std::vector<Line*> one = path_of(a);
   const std::vector<Line*> other = path_of(b);
@@ -123,8 +124,8 @@ bool mentions(const Fields& fields, std::size_t object) {
   return found;
 }
 
-// The object has come to the user by another way than from its maker: in an answer before, or in what a
-// function is given.
+// Whether the user got the object by another way than from its maker: from an earlier answer, or as an
+// argument of a callback.
 bool has_come_to(const Line& user, std::size_t object, const Line& maker) {
   for (const Line* line = &user; line->above != nullptr; line = line->above) {
     if (!is_call(*line)) {
@@ -145,10 +146,10 @@ std::string without_references(const Line& line) {
 
 struct Move {
   Line* from;  // the call
-  Line* to;    // the function in which it is to be
+  Line* to;    // the callback to which it moves
 };
 
-// Before the first of its calls that leads to the value's maker or user.
+// Inserts it before the first call there that leads to the value's maker or to a user.
 void move(const Move& one, const std::vector<Line*>& users) {
   auto& calls = one.to->below;
   auto& before = one.from->above->below;
@@ -189,7 +190,7 @@ void move_shared(Line& root, bool (*may_move)(const Line& line)) {
   for (const auto& [text, one] : moves) move(one, users[made_by(*one.from)]);
 }
 
-// ---- What ran at the same time
+// ---- Concurrent callbacks
 
 void sort_concurrent(Line& call) {
   const std::set<std::string_view> kConcurrent = {"replica", "update", "accumulate"};
@@ -244,7 +245,7 @@ void settle(Line& root, const std::vector<char>& kinds) {
   for (const auto& call : root.below) sort_concurrent(*call);
   move_shared(root, makes_value);
   move_shared(root, makes_strategy);
-  for (const auto& call : root.below) sort_concurrent(*call);  // without those values
+  for (const auto& call : root.below) sort_concurrent(*call);  // again, without the values that have moved
   Naming(kinds).name(root);
 }
 

@@ -10,11 +10,11 @@
 
 namespace golden::transcript {
 
-// "@17@", which no literal has.
+// Returns "@17@", which no literal contains.
 std::string reference(std::size_t object);
 
-// Leaves out getters of items that nobody uses; moves values that several replicas share, and whichever came
-// first made, to before their run; sorts what ran at the same time; and names the objects, of kinds_[number],
+// Drops getters of items that are not used. Moves values that several replicas share, and that one of them
+// made, to before their run. Sorts concurrent callbacks. Names the objects, whose kinds are kinds_[number],
 // in the order of their lines.
 void settle(Line& root, const std::vector<char>& kinds);
 

@@ -15,14 +15,15 @@ constexpr bool kIsStruct = false;
 template <class T>
 concept Struct = kIsStruct<std::remove_const_t<T>>;
 
-// Stands for a field that no transcript has; true where it is used.
+// Stands for a field that transcripts do not contain. True if it is used.
 struct Unsupported {
   bool used = false;
   bool operator==(const Unsupported&) const = default;
 };
 inline Unsupported unless_null(const void* pointer) noexcept { return {pointer != nullptr}; }
 
-// An array is given with its size, an array that is no array of the struct's own size as a plain field.
+// Arrays are visited with their sizes. An array whose size is not in the struct itself is visited like a
+// plain field.
 template <>
 inline constexpr bool kIsStruct<dist_communication_options> = true;
 template <class Fn>
@@ -271,7 +272,7 @@ void walk(dist_cluster_resolver_options& all, const Fn& fn) {
   fn("allocator", rest);
 }
 
-// Its jobs are written, and read, by themselves: "slurm.jobs0.name".
+// Its jobs are written and read separately: "slurm.jobs0.name".
 template <>
 inline constexpr bool kIsStruct<dist_slurm_options> = true;
 template <class Fn>

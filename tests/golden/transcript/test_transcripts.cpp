@@ -21,7 +21,7 @@ extern "C" {
 namespace golden::transcript {
 namespace {
 
-constexpr std::size_t kShown = 10;  // faults of an area
+constexpr std::size_t kShown = 10;  // maximum number of printed faults per area
 
 using Cases = std::vector<std::unique_ptr<Case>>;
 
@@ -40,7 +40,7 @@ void all_is_as_written(void** state) {
   if (wrong != 0) fail_msg("%zu of %zu cases went another way", wrong, area.cases.size());
 }
 
-// ---- A small program that is right, and what may be wrong with it
+// ---- A small correct program, and possible errors in it
 
 constexpr char kProgram[] =
     "dist-transcripts\t1\n"
@@ -77,11 +77,11 @@ void a_wrong_answer_is_noticed(void**) {
       {"(per_replica f32::00004040", "(per_replica f32::00004041"},  // other bits
       {"(per_replica f32::00004040", "(mirrored f32::00004040"},     // another kind
       {"out=v2\tout.is=f32::00004040", "out=v2\tout.is=f32:1:00004040"},
-      {"out=v2", "out=v3"},  // another object
+      {"out=v2", "out=v3"},  // a different object
       {"status=3\terror=?", "status=9\terror=?"},
       {"error=?", "error=t:another%20text"},
       {"status=3\terror=?", "status=0\tout=v6\tout.is=none"},
-      {"id=1", "id=2"},  // a replica that never comes
+      {"id=1", "id=2"},  // a replica that never appears
       {"destroy\tstrategy=s1\t->\tstatus=0", "destroy\tstrategy=s1\t->\tstatus=9\terror=?"},
       {"status=0\tout=s1", "status=0\tout=s1\tmore=1"}};
   for (const auto& [from, to] : damages) {
@@ -132,7 +132,7 @@ void a_wrong_part_is_noticed(void**) {
   }
 }
 
-// Two workers that wait for one another.
+// Two workers that wait for each other.
 constexpr char kWorkers[] =
     "dist-transcripts\t1\n"
     "case\texample\ttwo_workers/reduce\n"
@@ -196,7 +196,7 @@ void a_broken_file_is_refused(void**) {
   }
 }
 
-// Two NaNs are the same, whatever their bits.
+// Two NaNs count as equal, whatever their bits.
 void nans_are_one(void**) {
   const auto literal = [](std::vector<uint32_t> bits, dist_dtype dtype, int64_t size) {
     return literal_of({bits.data(), dtype, 1, &size, nullptr});
@@ -211,7 +211,7 @@ void nans_are_one(void**) {
   assert_true(read.shape == std::vector<int64_t>({2, 1}) && read.bytes[3] == std::byte{0x7f});
 }
 
-// What is read is what was written.
+// Reading returns what was written.
 void lines_are_as_they_were(void**) {
   for (const char* text : {"", "a b\tc\n%", "\xc3\xa9(x)", "plain"}) {
     assert_string_equal(decode_text(encode_text(text)).c_str(), text);
@@ -243,7 +243,7 @@ int run(const std::string& file) {
                                    cmocka_unit_test(what_is_unknown_is_noticed)};
   for (auto& [name, area] : areas)
     tests.push_back({area.name.c_str(), all_is_as_written, nullptr, nullptr, &area});
-  // What cmocka's macro does with an array of a size that is known when it is compiled.
+  // cmocka's macro does this, but only for arrays whose size is known at compile time.
   return _cmocka_run_group_tests("golden transcripts", tests.data(), tests.size(), nullptr, nullptr);
 }
 

@@ -18,10 +18,10 @@
 namespace golden::transcript {
 namespace {
 
-// More than any program reads of a source without an end.
+// More than any program reads from an endless source.
 constexpr int64_t kLongestTable = 400;
 
-// Where each replica is when one of them fails is the moment's, and so is how long a worker has waited.
+// The positions of the replicas when one of them fails are random, and so is how long a worker has waited.
 std::string error_literal() {
   const std::string_view text = dist_last_error();
   for (const std::string_view words : {"Details: ", "did not arrive within ", "the deadline of "}) {
@@ -30,7 +30,7 @@ std::string error_literal() {
   return text_literal(text.data());
 }
 
-// ---- The program's functions, recorded
+// ---- Recorded callbacks
 
 template <class Fn, class... A>
 dist_status invoke(Function& function, std::tuple<A...> all) {
@@ -74,7 +74,7 @@ void accumulate(void* acc, const void* in, int64_t count, dist_dtype dtype, void
   line->answered = {{"acc", literal_of(flat(acc, &size, dtype))}};
 }
 
-// ---- Tables: read through at once, then asked
+// ---- Tables, which are read completely in advance
 
 dist_status element(const Function& function, std::size_t file, int64_t index, dist_value** out) {
   const auto at = function.table.find({file, index});
@@ -95,7 +95,7 @@ dist_status file_element(dist_strategy*, std::size_t file, const char*, int64_t 
   return element(*static_cast<Function*>(user_data), file, index, out);
 }
 
-// To the program its own user_data.
+// Releases the program's own user_data.
 void release(void* user_data) {
   const Function& function = *static_cast<Function*>(user_data);
   if (function.release != nullptr) function.release(function.user_data);
@@ -112,9 +112,9 @@ void read_table(Function& function, std::size_t file, First... first) {
   }
 }
 
-// ---- Arguments on their way
+// ---- Arguments
 
-// Puts trampolines in the place of the functions among a call's arguments.
+// Replaces the callbacks among a call's arguments by trampolines.
 class Adapt {
  public:
   template <class... A, std::size_t... I>
@@ -175,7 +175,7 @@ class Adapt {
   Line* line_;
 };
 
-// ---- Calls, recorded
+// ---- Recorded calls
 
 template <class... A, std::size_t N>
 Sink sink_of(Fields& to, Log& log, const std::array<const char*, N>& keys, std::tuple<A...>& all) {
@@ -184,7 +184,7 @@ Sink sink_of(Fields& to, Log& log, const std::array<const char*, N>& keys, std::
   return sink;
 }
 
-// What a replica, a topology or an assignment says of itself, it says each time.
+// The properties of a replica, a topology and an assignment do not change.
 bool is_repeated(const Line& line) {
   if (line.name != "replica_id" && line.name != "replica_num_replicas" && line.name != "replica_strategy" &&
       !line.name.starts_with("topology_") && !line.name.starts_with("device_assignment_"))
@@ -195,7 +195,7 @@ bool is_repeated(const Line& line) {
   });
 }
 
-// A tensor that has been described already is no news; nor is the size of what is then asked for.
+// Drops reads of a tensor whose elements have not changed, and queries of the size of the following answer.
 template <class... A>
 void drop_unless_news(Log& log, Line* line, const std::tuple<A...>& all) {
   if constexpr (std::is_same_v<std::tuple<A...>, std::tuple<const dist_value*, dist_tensor*>>) {
@@ -225,7 +225,7 @@ R record(std::string_view name, R (*real)(A...), const std::array<const char*, s
     each(keys, all, Give(given));
   }
   if constexpr (std::is_void_v<R>) {
-    log->forget(std::get<0>(all));  // all of them end an object
+    log->forget(std::get<0>(all));  // all calls without a result destroy an object
     return std::apply(real, all);
   } else {
     Adapt(*log, line, all, std::index_sequence_for<A...>{});
@@ -248,7 +248,7 @@ R record(std::string_view name, R (*real)(A...), const std::array<const char*, s
   }
 }
 
-// ---- By hand
+// ---- Hand-written wrappers
 
 struct Pieces {
   dist_text_fn fn;
@@ -307,7 +307,7 @@ void is_in_no_transcript(const char* name) {
   if (Log* const log = Log::current()) log->fault(std::string("a call that is in no transcript: ") + name);
 }
 
-// nullptr: it is unset.
+// A value of nullptr unsets the variable.
 void record_environment(const char* name, const char* value) {
   Log* const log = Log::current();
   if (log == nullptr) return;
