@@ -36,8 +36,8 @@ static inline dist_allocator refusing(refusals *a) {
 
 typedef dist_status (*piece_of_work)(dist_strategy *strategy);
 
-/* `work` comes to RESOURCE_EXHAUSTED, or to OK, whichever of its requests is refused; keeps nothing that it
- * did not have before; and works when it is tried again. Returns how many requests it makes. */
+/* Rejects each request of `work` in turn. `work` must return RESOURCE_EXHAUSTED or OK, hold no more memory
+ * than before, and succeed when it is called again. Returns the number of its requests. */
 static inline long refuse_every_request(int32_t num_replicas, piece_of_work work) {
   static refusals a;
   a = (refusals){.refuse_at = -1};
@@ -47,7 +47,7 @@ static inline long refuse_every_request(int32_t num_replicas, piece_of_work work
   options.num_replicas = num_replicas;
   host.allocator = refusing(&a);
   dist_strategy *strategy = strategy_with(options);
-  assert_ok(work(strategy)); /* what stays until the strategy ends is there now */
+  assert_ok(work(strategy)); /* allocates what is kept until the strategy is destroyed */
   const long held = atomic_load(&a.live_bytes);
   long k = 0;
   for (int refused = 1; refused; k++) {

@@ -24,7 +24,7 @@ static inline int shell(const char *format, ...) {
   return system(text);
 }
 
-/* An authority, and a certificate of its for `address`. */
+/* Makes an authority and a certificate that it issues for `address`. */
 static inline void make_certificates(const char *authority, const char *address) {
   char host[32];
   snprintf(host, sizeof host, "%.*s", (int)(strchr(address, ':') - address), address);

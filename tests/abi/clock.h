@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A host clock that a test advances explicitly. Deadlines expire when the test says so, however busy the
- * machine is.
+ * A host clock that a test advances explicitly. Deadlines expire only when the test advances it, however busy
+ * the machine is.
  */
 #ifndef TESTS_ABI_CLOCK_H
 #define TESTS_ABI_CLOCK_H
@@ -10,7 +10,7 @@
 
 typedef struct stepping_clock {
   atomic_llong now_ns;
-  atomic_llong step_ns; /* how far each look at it moves it on */
+  atomic_llong step_ns; /* each reading advances the clock by this */
 } stepping_clock;
 
 static inline int64_t look_at(void *user_data) {

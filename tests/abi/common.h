@@ -30,7 +30,7 @@
 #include "tests/skip.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-enum { MOST = 64 }; /* replicas of a test */
+enum { MOST = 64 }; /* maximum number of replicas in a test */
 
 #define assert_ok(call)                                                                     \
   do {                                                                                      \
@@ -40,7 +40,7 @@ enum { MOST = 64 }; /* replicas of a test */
     }                                                                                       \
   } while (0)
 
-/* The call fails with `status`, and its message holds `words`. */
+/* Asserts that the call fails with `status` and that its message contains `words`. */
 #define assert_fails(call, status, words) \
   do {                                    \
     assert_int_equal(call, status);       \
@@ -52,7 +52,7 @@ enum { MOST = 64 }; /* replicas of a test */
     if (strstr(text, words) == NULL) fail_msg("no '%s' in '%s'", words, text); \
   } while (0)
 
-/* A thread's latest error, copied so that another thread can look at it. */
+/* A copy of a thread's latest error, so that another thread can read it. */
 typedef struct report {
   dist_status code;
   int32_t replica;
@@ -109,7 +109,7 @@ typedef struct host_thread {
   dist_status status;
   report error;
   atomic_int came; /* its dist_replica_enter() has returned */
-  int left;        /* 0: the thread ended inside its run */
+  int left;        /* 0 = the thread ended inside its run */
 } host_thread;
 
 static inline void *host_thread_main(void *argument) {
@@ -126,8 +126,9 @@ static inline void *host_thread_main(void *argument) {
   return NULL;
 }
 
-/* dist_run(), or the same on threads of the host, of which replica 0's comes first: where it was in a run that was given up, that
-   one is over then, while a replica that was not in it would come into it late, and be told. `out_error` is the report where the status is not OK. */
+/* Calls dist_run(), or runs the same function on host threads. Replica 0's thread enters first: if replica 0
+   was in a run that was given up, entering ends that run. A replica that was not in it would enter it late
+   and get its report. If the status is not OK, `out_error` receives the report. */
 static inline dist_status run_on(int32_t threads, dist_strategy *strategy, dist_replica_fn fn,
                                  void *user_data, report *out_error) {
   if (threads != DIST_THREADS_HOST) {
@@ -161,7 +162,7 @@ static inline dist_tensor vector_of(void *data, dist_dtype dtype, const int64_t 
   return (dist_tensor){data, dtype, 1, length, NULL};
 }
 
-/* A run in which nothing goes wrong: barrier, a sum, and the sum is right. */
+/* A replica function that succeeds: a barrier, and a sum with the right result. */
 static inline dist_status healthy(dist_replica *replica, void *user_data) {
   (void)user_data;
   const int32_t n = dist_replica_num_replicas(replica);
@@ -192,19 +193,19 @@ static inline int count_threads(void) {
   return count;
 }
 
-/* Whether replicas of a test may pass outputs that overlap: they may write them before they find the overlap, and
- * ThreadSanitizer reports that. */
+/* Whether replicas of a test may pass overlapping outputs. They may write to them before they detect the
+ * overlap, which ThreadSanitizer reports. */
 #if defined(__SANITIZE_THREAD__)
 enum { MAY_OVERLAP = 0 };
 #else
 enum { MAY_OVERLAP = 1 };
 #endif
 
-/* A joined thread is still listed for a moment. Never ends where one is left behind: the test's time limit
- * tells. */
+/* A joined thread is still listed for a moment. If a thread is left behind, this never returns, and the
+ * test's time limit ends it. */
 static inline void await_threads(int count) {
 #if defined(__SANITIZE_THREAD__)
-  (void)count; /* the sanitizer has a thread of its own, and reports those that leak */
+  (void)count; /* the sanitizer has a thread of its own, and reports leaked threads itself */
 #else
   while (count_threads() != count) sched_yield();
 #endif

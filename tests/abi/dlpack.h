@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DLPack's unversioned struct, as any of its users declares it.
+ * DLPack's unversioned struct, as its users declare it.
  */
 #ifndef TESTS_ABI_DLPACK_H
 #define TESTS_ABI_DLPACK_H

@@ -12,7 +12,7 @@
 
 #include "fold.h"
 
-enum { LIMBS = 70, LOWEST_BIT = -1074 }; /* 32 bits each, two's complement; bit 0 is worth 2^-1074 */
+enum { LIMBS = 70, LOWEST_BIT = -1074 }; /* 32 bits each, two's complement; bit 0 has the value 2^-1074 */
 
 typedef struct exact_sum {
   uint32_t limbs[LIMBS];
@@ -31,7 +31,7 @@ static inline void exact_add(exact_sum *sum, double x) {
   if (!isfinite(x) || x == 0) return;
   int exponent;
   const int64_t mantissa = (int64_t)ldexp(frexp(fabs(x), &exponent), 53);
-  /* A subnormal's lowest bits are zero there: what falls below 2^-1074 is nothing. */
+  /* The lowest bits of a subnormal are zero here, because a double has no bits below 2^-1074. */
   int shift = exponent - 53 - LOWEST_BIT;
   uint64_t bits = (uint64_t)mantissa;
   if (shift < 0) bits >>= -shift, shift = 0;
@@ -50,7 +50,7 @@ static inline void exact_add(exact_sum *sum, double x) {
 
 enum rounding { TO_NEAREST, TO_ODD };
 
-/* Rounded to `precision` bits, none worth less than 2^lowest; infinite from 2^limit. */
+/* Rounds to `precision` bits, none below 2^lowest. Returns infinity from 2^limit. */
 static inline double exact_round(const exact_sum *sum, enum rounding rounding, int precision, int lowest,
                                  int limit) {
   if (sum->nan || (sum->plus_inf && sum->minus_inf)) return NAN;
@@ -68,7 +68,7 @@ static inline double exact_round(const exact_sum *sum, enum rounding rounding, i
   int top = LIMBS * 32 - 1;
   while (top >= 0 && !(limbs[top / 32] >> top % 32 & 1)) top--;
   if (top < 0) return 0.0;
-  int low = top - precision + 1; /* the lowest bit that is kept */
+  int low = top - precision + 1; /* the lowest bit of the result */
   if (low < lowest - LOWEST_BIT) low = lowest - LOWEST_BIT;
   if (low < 0) low = 0;
   uint64_t kept = 0;
@@ -94,7 +94,7 @@ static inline double exact_as(const exact_sum *sum, dist_dtype dtype) {
   }
 }
 
-/* A double rounded once, to nearest, to another dtype, and stored. */
+/* Rounds a double once, to nearest, to another dtype, and stores it. */
 static inline void store_rounded(dist_dtype dtype, double value, void *out) {
   if (isfinite(value)) {
     exact_sum alone;
@@ -118,7 +118,7 @@ static inline double wide(dist_dtype dtype, const void *at) {
                              : (double)load_half(dtype, at);
 }
 
-/* SUM or MEAN of n elements; weights NULL: all 1. */
+/* Computes SUM or MEAN of n elements. If weights is NULL, all are 1. */
 static inline void exact_element(dist_reduce_op op, dist_dtype dtype, const void *const *in,
                                  const double *weights, size_t n, void *out) {
   exact_sum sum, total;
@@ -131,7 +131,8 @@ static inline void exact_element(dist_reduce_op op, dist_dtype dtype, const void
     store_rounded(dtype, exact_as(&sum, dtype), out);
     return;
   }
-  /* Of f64 the sum is a result by itself; of narrower ones the odd bit keeps the second rounding honest. */
+  /* An f64 sum is the final result. For narrower dtypes, round to odd first, so that the second rounding is
+   * correct. */
   const double dividend = exact_round(&sum, dtype == DIST_F64 ? TO_NEAREST : TO_ODD, 53, -1074, 1024);
   store_rounded(dtype, dividend / exact_as(&total, DIST_F64), out);
 }

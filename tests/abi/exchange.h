@@ -15,7 +15,7 @@
 
 enum { MEMBERS = 8, TENSORS = 3, LISTS = 3 };
 
-/* What make_call() calls; the others are no calls, or have other arguments.
+/* The collectives that make_call() calls. The others are not calls, or have other arguments.
  * @every collective but NONE, RETURN, MERGE_CALL, REDUCE_APPLY, HALO_EXCHANGE, RESHARD */
 static const int32_t exchanged[] = {
     DIST_COLLECTIVE_ALL_REDUCE, DIST_COLLECTIVE_BROADCAST,      DIST_COLLECTIVE_REDUCE,
@@ -28,14 +28,14 @@ typedef struct exchange {
   dist_reduce_op op;
   int32_t root, kind, numerics, axis, members;
   size_t n;
-  size_t contributions[MEMBERS]; /* 0 on all: one */
+  size_t contributions[MEMBERS]; /* if all are 0, each member has one */
   int weighted;
   double weights[MEMBERS][LISTS];
   int has_splits[MEMBERS];
   int64_t splits[MEMBERS][MEMBERS];
   int32_t destination[MEMBERS], source[MEMBERS];
   view in[MEMBERS][LISTS * TENSORS], out[MEMBERS][TENSORS];
-  int same_list[MEMBERS]; /* pass `in` for `out` too */
+  int same_list[MEMBERS]; /* passes the array `in` as `out`, too */
   const dist_group *group;
   const char *tag;
   dist_status statuses[MEMBERS];
@@ -59,7 +59,7 @@ static inline int gets(const exchange *e, int32_t r) {
   return !to_root || r == e->root;
 }
 
-/* The host's operator: neither commutative nor associative, on the bytes of any dtype. */
+/* A host operator on the bytes of any dtype. Neither commutative nor associative. */
 static inline void twist(void *acc, const void *in, int64_t count, dist_dtype dtype, void *user_data) {
   unsigned char *a = acc;
   const unsigned char *b = in;
@@ -68,17 +68,17 @@ static inline void twist(void *acc, const void *in, int64_t count, dist_dtype dt
     a[i] = (unsigned char)(a[i] * factor - (b[i] ^ 0x5A));
 }
 
-/* The arguments of one member's call: made by prepare_call(), used by make_call(), and to be spoilt in
- * between. */
+/* The arguments of one member's call. prepare_call() makes them, make_call() uses them, and tests change them
+ * in between. */
 typedef struct call {
   int32_t collective;
   dist_reduce_op op;
   int32_t root, kind, destination, source;
   dist_tensor in_list[LISTS * TENSORS], out_list[TENSORS];
-  dist_tensor *in, *out; /* point into the call, which must stay where it is */
+  dist_tensor *in, *out; /* point into this struct, which must not be moved */
   size_t n;
   dist_collective_options options;
-  dist_work **out_work; /* NULL: it blocks */
+  dist_work **out_work; /* NULL = blocking */
 } call;
 
 static inline int joins(int32_t collective) {
@@ -110,7 +110,7 @@ static inline void prepare_call(const exchange *e, int32_t me, call *c) {
   c->out = !gets(e, me) ? NULL : e->same_list[me] ? c->in_list : c->out_list;
 }
 
-/* As of `exchanged`.
+/* Handles the collectives of `exchanged`.
  * @every collective but NONE, RETURN, MERGE_CALL, REDUCE_APPLY, HALO_EXCHANGE, RESHARD */
 static inline dist_status make_call(dist_replica *replica, call *c) {
   const dist_collective_options *options = &c->options;
@@ -146,7 +146,7 @@ static inline dist_status call_exchange(dist_replica *replica, exchange *e, int3
   return make_call(replica, &c);
 }
 
-/* A replica function for one exchange of all replicas, or of e->group. */
+/* A replica function that does one exchange with all replicas, or with those of e->group. */
 static inline dist_status do_exchange(dist_replica *replica, void *user_data) {
   exchange *e = user_data;
   const int32_t id = dist_replica_id(replica);
@@ -163,7 +163,7 @@ static inline int32_t axis_of(const exchange *e, const view *v) {
   return e->axis < 0 ? e->axis + v->tensor.ndim : e->axis;
 }
 
-/* The element of `to` that has the coordinates of element `i` of `from`, `shift` further along the axis. */
+/* Returns the index in `to` of the coordinates of element `i` of `from`, moved by `shift` along the axis. */
 static inline int64_t shifted(const view *from, int64_t i, const view *to, int32_t axis, int64_t shift) {
   int64_t index = 0, step = 1;
   for (int32_t d = from->tensor.ndim - 1; d >= 0; d--) {
@@ -202,7 +202,8 @@ static inline void identity_of(dist_reduce_op op, dist_dtype dtype, void *out) {
   }
 }
 
-/* (sum of w x) / (sum of w), every step rounded in the accumulator: f64 of f64 and wide integers, else f32.
+/* Computes (sum of w x) / (sum of w). Every step is rounded in the accumulator, which is f64 for f64 and wide
+ * integers, and otherwise f32.
  */
 static inline void weighted_element(dist_dtype dtype, const void *const *in, const double *weights, size_t n,
                                     void *out) {
@@ -235,7 +236,7 @@ static inline void weighted_element(dist_dtype dtype, const void *const *in, con
   }
 }
 
-/* Element `i` of the fold of the first `members` members' tensors t. */
+/* Computes element `i` of the fold over tensor t of the first `members` members. */
 static inline void folded(const exchange *e, int32_t members, size_t t, int64_t i, void *out) {
   static const void *sources[MEMBERS * LISTS];
   double weights[MEMBERS * LISTS];
@@ -270,7 +271,7 @@ static inline int64_t split_of(const exchange *e, int32_t p, int32_t r, size_t t
   return e->has_splits[p] ? e->splits[p][r] : in->shape[axis_of(e, in)] / e->members;
 }
 
-/* Element `i` of member r's output t; 0: it is not written. */
+/* Computes element `i` of member r's output t. Returns 0 if the collective does not write it. */
 static inline int expected_element(const exchange *e, int32_t r, size_t t, int64_t i, void *out) {
   const view *to = &e->out[r][t];
   const int32_t axis = axis_of(e, to);
@@ -302,7 +303,7 @@ static inline int expected_element(const exchange *e, int32_t r, size_t t, int64
       memset(out, 0, size);
       if (e->source[r] >= 0) memcpy(out, e->in[e->source[r]][t].saved + (size_t)i * size, size);
       return 1;
-    default: { /* gathers: whose part holds it, and where in that member's tensor the part begins */
+    default: { /* gathers: find the member whose part contains it, and where that part begins */
       const int all_to_all = e->collective == DIST_COLLECTIVE_ALL_TO_ALL;
       int64_t place = along_axis(to, i, axis);
       for (int32_t p = 0;; p++) {
@@ -321,7 +322,7 @@ static inline int expected_element(const exchange *e, int32_t r, size_t t, int64
   }
 }
 
-/* Looks at what the exchange has given to member r. NULL: all is right; else what is not, in `text`. */
+/* Checks the outputs of member r. Returns NULL, or a description of the first error in `text`. */
 static inline const char *find_wrong_of(const exchange *e, int32_t r, char *text, size_t room) {
   if (e->collective == DIST_COLLECTIVE_BARRIER || !gets(e, r)) return NULL;
   for (size_t t = 0; t < e->n; t++) {
@@ -368,7 +369,7 @@ static inline void free_exchange(exchange *e) {
   }
 }
 
-/* Runs it on all replicas of a strategy, looks at it, and frees what it made. */
+/* Runs the exchange on all replicas of a strategy, checks it, and frees its memory. */
 static inline void check_exchange(dist_strategy *strategy, int32_t threads, exchange *e) {
   report error;
   char text[256];

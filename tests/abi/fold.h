@@ -55,7 +55,7 @@ static inline float from_f16(uint16_t half) {
                                 : ldexpf((float)(mantissa + 1024), exponent - 25);
   return half >> 15 ? -value : value;
 }
-/* The nearest, ties to even, by looking at the two that enclose it. */
+/* Rounds to the nearest f16, ties to even, by comparing the two neighbours. */
 static inline uint16_t to_f16(float value) {
   const uint16_t sign = signbit(value) ? 0x8000 : 0;
   const float size = fabsf(value);
@@ -69,7 +69,7 @@ static inline uint16_t to_f16(float value) {
     else
       high = middle;
   }
-  if (low == 0x7BFF) return (uint16_t)(sign | low); /* below 65520 */
+  if (low == 0x7BFF) return (uint16_t)(sign | low); /* smaller than 65520 */
   const double under = (double)size - from_f16(low), over = (double)from_f16((uint16_t)(low + 1)) - size;
   const int up = over < under || (over == under && low % 2 == 1);
   return (uint16_t)(sign | (low + up));
@@ -95,7 +95,7 @@ static inline void fold_complex(dist_reduce_op op, float *a, const float *b) {
   a[0] = re, a[1] = im;
 }
 
-/* Integers of every width, as 64 bits that are cut and extended after each step. */
+/* Loads integers of every width into 64 bits. They are truncated and extended after each step. */
 static inline int64_t load_integer(dist_dtype dtype, const void *at) {
   switch (dtype) {
     case DIST_I8: return *(const int8_t *)at;
@@ -125,7 +125,7 @@ static inline float load_half(dist_dtype dtype, const uint16_t *at) {
   return dtype == DIST_F16 ? from_f16(*at) : from_bf16(*at);
 }
 
-/* Element i of the fold of n buffers, written to `out` as the result's dtype has it. */
+/* Computes element i of the fold of n buffers and writes it to `out` in the result's dtype. */
 static inline void fold_element(dist_reduce_op op, dist_dtype dtype, const void *const *in, size_t n,
                                 size_t i, void *out) {
   const int mean = op == DIST_REDUCE_MEAN;
@@ -181,7 +181,7 @@ static inline double number_of(dist_dtype dtype, const void *at) {
   }
 }
 
-/* Equal bits; NaN is compared as a class. */
+/* Compares bits, except that all NaNs are equal. */
 static inline int same_element(dist_dtype dtype, const void *a, const void *b) {
   if (memcmp(a, b, size_of(dtype)) == 0) return 1;
   switch (dtype) {
@@ -196,7 +196,7 @@ static inline int same_element(dist_dtype dtype, const void *a, const void *b) {
   }
 }
 
-/* Numbers of every size and sign, among them specials; always the same for a seed. */
+/* Numbers of every magnitude and sign, including special ones. Each seed gives the same sequence. */
 static inline uint64_t next_random(uint64_t *seed) {
   *seed += 0x9E3779B97F4A7C15u;
   uint64_t z = *seed;
@@ -218,7 +218,7 @@ static inline void fill_random(dist_dtype dtype, void *data, size_t elements, ui
     switch (dtype) {
       case DIST_F16:
         memcpy(at, bits % 17 == 0 ? (const void *)&bits : &f16, size);
-        break; /* any bits: inf, NaN too */
+        break; /* any bits, including inf and NaN */
       case DIST_BF16: memcpy(at, bits % 17 == 0 ? (const void *)&bits : &bf16, size); break;
       case DIST_F32:
         memcpy(at,

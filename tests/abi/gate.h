@@ -26,17 +26,17 @@ static inline void gate_add(gate *g) {
   pthread_mutex_unlock(&g->mutex);
 }
 
-/* Until gate_add() has been called `count` times. */
+/* Waits until gate_add() has been called `count` times. */
 static inline void gate_await(gate *g, int count) {
   pthread_mutex_lock(&g->mutex);
   while (g->count < count) pthread_cond_wait(&g->changed, &g->mutex);
   pthread_mutex_unlock(&g->mutex);
 }
 
-/* The system's number of the calling thread. */
+/* Returns the system's number of the calling thread. */
 static inline int this_thread(void) { return (int)syscall(SYS_gettid); }
 
-/* Whether a thread sleeps: the caller knows what alone it can sleep for. */
+/* Whether a thread sleeps. The caller must know what it can be sleeping for. */
 static inline int sleeps(int thread) {
   char path[64], line[256];
   snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);

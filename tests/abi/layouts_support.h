@@ -10,7 +10,7 @@
 
 enum { ALL = 8 };
 
-/* All of eight replicas, which one process has too. */
+/* The first layout is a single process. */
 static const char *const layouts[] = {"8", "1+1+1+1+1+1+1+1", "2+2+2+2", "4+4", "3+5", "1+6+1", "5+2+1"};
 
 static inline uint64_t seed_of_test(void) {

@@ -7,7 +7,7 @@
 
 #include "common.h"
 
-/* A topology of one task in which every position of the mesh has a device. */
+/* A topology with one task and a device at every position of the mesh. */
 static inline dist_topology *full_topology(const int32_t shape[4]) {
   const int32_t n = shape[0] * shape[1] * shape[2] * shape[3];
   int32_t *coordinates = calloc((size_t)n * 4, sizeof *coordinates);
@@ -25,7 +25,7 @@ static inline dist_topology *full_topology(const int32_t shape[4]) {
   return topology;
 }
 
-/* `replicas` of them, each a block of the mesh, in blocks' order. */
+/* `replicas` replicas, each a block of the mesh, in the order of the blocks. */
 static inline dist_device_assignment *block_assignment(const int32_t mesh[4], const int32_t block[4],
                                                        int32_t replicas) {
   dist_topology *topology = full_topology(mesh);
@@ -36,7 +36,7 @@ static inline dist_device_assignment *block_assignment(const int32_t mesh[4], co
   return assignment;
 }
 
-/* `options` completed with a mesh of replicas x devices, the latter along one axis. */
+/* Creates a strategy from `options` with a mesh of replicas x devices, the latter along one axis. */
 static inline dist_strategy *mesh_with(int32_t replicas, int32_t devices, dist_strategy_options options) {
   dist_mesh_options options_mesh = DIST_MESH_OPTIONS_INIT;
   if (options.mesh != NULL) options_mesh = *options.mesh;
@@ -62,7 +62,7 @@ static inline int64_t product_of(const int64_t *shape, int32_t ndim) {
   return product;
 }
 
-/* A tensor of consecutive numbers from `first` on; NULL: no memory. */
+/* Returns a tensor of consecutive numbers beginning with `first`, or NULL if memory is exhausted. */
 static inline dist_value *numbers(dist_strategy *strategy, int64_t first, const int64_t *shape,
                                   int32_t ndim) {
   const int64_t n = product_of(shape, ndim);
@@ -76,7 +76,7 @@ static inline dist_value *numbers(dist_strategy *strategy, int64_t first, const 
   return value;
 }
 
-/* The element of an I64 tensor with this row-major number. */
+/* Returns the element of an I64 tensor with this row-major number. */
 static inline int64_t element(const dist_tensor *tensor, int64_t number) {
   int64_t at = 0, step = 1;
   for (int32_t i = tensor->ndim - 1; i >= 0; i--) {
@@ -88,7 +88,7 @@ static inline int64_t element(const dist_tensor *tensor, int64_t number) {
   return ((const int64_t *)tensor->data)[at];
 }
 
-/* A list of the values, which it takes over. */
+/* Returns a list of the values, and takes over their references. */
 static inline dist_value *list_of(dist_strategy *strategy, dist_value **items, size_t n) {
   dist_value *list = NULL;
   if (dist_value_create_list(strategy, items, n, &list) != DIST_OK) list = NULL;
@@ -96,7 +96,7 @@ static inline dist_value *list_of(dist_strategy *strategy, dist_value **items, s
   return list;
 }
 
-/* The latest error's report blames this logical device of replica 0 for what it asked for. */
+/* Asserts that the latest report names this logical device of replica 0, and what it passed. */
 static inline void assert_blames(int32_t device, const char *expected, const char *received) {
   dist_error_info info = DIST_ERROR_INFO_INIT;
   assert_ok(dist_last_error_info(&info));
@@ -108,7 +108,7 @@ static inline void assert_blames(int32_t device, const char *expected, const cha
   assert_true(info.hint[0] != '\0');
 }
 
-/* Inside a replica's function asserts are not allowed: these return from it instead. */
+/* Asserts must not be used inside a replica function. These macros return from it instead. */
 #define TRY(call)                                 \
   do {                                            \
     const dist_status try_status = (call);        \

@@ -29,7 +29,7 @@ static inline page metrics_of(dist_strategy *strategy) {
   return p;
 }
 
-/* The value of the sample that is called so, labels and all; -1: there is none. */
+/* Returns the value of the sample with this name and these labels, or -1 if there is none. */
 static inline double sample_of(const page *p, const char *name) {
   const size_t length = strlen(name);
   for (const char *line = p->text; line != NULL; line = strchr(line, '\n')) {

@@ -21,11 +21,11 @@ enum { MOST_PROCESSES = 8, GUARD_S = 100 };
 
 typedef struct process {
   pid_t pid;
-  int out; /* what it prints */
-  int in;  /* what it may wait for: tell() */
+  int out; /* its output */
+  int in;  /* its input, see tell() */
   char text[16384];
   size_t used;
-  int status; /* waitpid()'s */
+  int status; /* as from waitpid() */
 } process;
 
 typedef struct job {
@@ -34,8 +34,8 @@ typedef struct job {
   process processes[MOST_PROCESSES];
 } job;
 
-/* Ports that were free a moment ago: all are found before one is given back. They are of an address of loopback that no
-   connection begins at, and that tests beside this one have not. */
+/* Ports that were free a moment ago; all are found before one is released. They belong to a loopback address
+   that neither outgoing connections nor concurrent tests use. */
 static inline job job_of(int n) {
   job all = {.n = n};
   int sockets[MOST_PROCESSES];
@@ -54,7 +54,7 @@ static inline job job_of(int n) {
   return all;
 }
 
-/* A connection to a worker's address; -1: nobody listens there. */
+/* Connects to a worker's address. Returns -1 if no program listens there. */
 static inline int connect_to(const char *address) {
   char host[32];
   snprintf(host, sizeof host, "%.*s", (int)(strchr(address, ':') - address), address);
@@ -78,8 +78,8 @@ static inline void set_tf_config(const job *all, int worker) {
   setenv("TF_CONFIG", text, 1);
 }
 
-/* Starts worker `worker` as `place` of the job, which is its number but for one that is started twice. `environment`:
-   "NAME=value" texts, up to a NULL. */
+/* Starts worker `worker` as `place` of the job. The two numbers differ only if a worker is started twice.
+   `environment` has "NAME=value" texts and ends with NULL. */
 static inline void start_as(job *all, int place, int worker, const char *part,
                             const char *const *environment) {
   process *p = &all->processes[place];
@@ -92,7 +92,7 @@ static inline void start_as(job *all, int place, int worker, const char *part,
   p->pid = fork();
   assert_true(p->pid >= 0);
   if (p->pid == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nothing behind */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failing test must not leave processes behind */
     set_tf_config(all, worker);
     for (; environment != NULL && *environment != NULL; ++environment) putenv((char *)*environment);
     dup2(out[1], STDOUT_FILENO);
@@ -114,7 +114,7 @@ static inline void start(job *all, const char *part, const char *const *environm
   for (int w = all->n - 1; w >= 0; --w) start_as(all, w, w, part, environment);
 }
 
-/* Reads until the worker has printed `words`, or all that it will ever print. */
+/* Reads until the worker has printed `words`, or has ended. */
 static inline int has_said(process *p, const char *words) {
   const time_t end = time(NULL) + GUARD_S;
   while (words == NULL || strstr(p->text, words) == NULL) {
@@ -130,7 +130,7 @@ static inline int has_said(process *p, const char *words) {
 
 static inline void tell(process *p) { assert_int_equal(write(p->in, "\n", 1), 1); }
 
-/* The worker's exit code, or 128 and a signal's number. */
+/* Returns the worker's exit code, or 128 plus the number of the signal. */
 static inline int end_of(process *p) {
   (void)has_said(p, NULL);
   kill(p->pid, SIGCONT);
@@ -154,7 +154,7 @@ static inline void ends_well(process *p) {
   if (code != 0) fail_msg("a worker ended with %d: %s", code, p->text);
 }
 
-/* What a worker says last: its status, whom the report names, and the report. */
+/* Prints a worker's last line: its status, the culprit of the report, and the message. */
 static inline int say_how_it_went(dist_status status) {
   dist_error_info info = {.struct_size = sizeof info};
   if (status == DIST_OK) {

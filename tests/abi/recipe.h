@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates an exchange from a few words: the collective, the sizes and layouts of its tensors, and which of
- * them are in place or shared. Everything else is drawn from the seed.
+ * Creates an exchange from a few properties: the collective, the sizes and layouts of its tensors, and which
+ * of them are in place or shared. Everything else is pseudo-random.
  */
 #ifndef TESTS_ABI_RECIPE_H
 #define TESTS_ABI_RECIPE_H
@@ -15,10 +15,10 @@ typedef struct recipe {
   size_t n;
   dist_dtype dtypes[TENSORS];
   enum style in_style, out_style;
-  int64_t most; /* elements along a dimension */
-  int uneven;   /* parts of different sizes, also 0 */
-  int splits;   /* all_to_all: says how to cut */
-  int in_place; /* where the collective allows it: out is in; or a part its own place in the whole */
+  int64_t most; /* maximum number of elements along a dimension */
+  int uneven;   /* parts of different sizes, including 0 */
+  int splits;   /* all_to_all: pass the sizes of the pieces */
+  int in_place; /* if the collective allows it, out is in, or a part is in its place in the whole */
   int one_out;  /* all members have one output */
   int several;  /* 1 to LISTS contributions from each member */
   int weighted;
@@ -27,7 +27,7 @@ typedef struct recipe {
 
 static inline uint64_t draw_of(uint64_t *seed, uint64_t below) { return next_random(seed) % below; }
 
-/* Sizes along the axis of each member's input and output. */
+/* Sets the sizes of each member's input and output along the axis. */
 static inline void size_parts(exchange *e, const recipe *given, uint64_t *seed, int64_t *in, int64_t *out) {
   const int32_t n = given->members;
   const uint64_t most = (uint64_t)given->most + 1;
@@ -54,7 +54,7 @@ static inline void size_parts(exchange *e, const recipe *given, uint64_t *seed, 
   }
 }
 
-/* destination[p] is r exactly where source[r] is p: a shuffled ring with holes. */
+/* destination[p] is r if and only if source[r] is p: a shuffled ring with holes. */
 static inline void draw_pairs(exchange *e, uint64_t *seed) {
   int32_t order[MEMBERS] = {0};
   for (int32_t r = 0; r < e->members; r++) order[r] = r, e->destination[r] = e->source[r] = -1;
@@ -70,7 +70,7 @@ static inline void draw_pairs(exchange *e, uint64_t *seed) {
   }
 }
 
-/* The place in `whole` that the part of rank r has. */
+/* Places the part of rank r in `whole`. */
 static inline void place_inside(const exchange *e, view *part, const view *whole, int64_t before) {
   const int32_t axis = axis_of(e, whole);
   int64_t shape[DIMS];
@@ -90,7 +90,7 @@ static inline void alias(view *to, const view *from) {
   memcpy(to->saved, from->saved, bytes);
 }
 
-/* Inputs and outputs that lie in each other. */
+/* Makes inputs and outputs share memory. */
 static inline void share_memory(exchange *e, const recipe *given, size_t t, uint64_t seed) {
   for (int32_t r = 0; r < e->members; r++) {
     view *in = &e->in[r][t], *out = &e->out[r][t];
@@ -100,7 +100,7 @@ static inline void share_memory(exchange *e, const recipe *given, size_t t, uint
                           e->collective == DIST_COLLECTIVE_REDUCE || e->collective == DIST_COLLECTIVE_SCAN ||
                           e->collective == DIST_COLLECTIVE_BROADCAST;
     const int alike = all_alike && out->tensor.dtype == in->tensor.dtype && gives(e, r);
-    /* The same list, where that is so of all its tensors, or another of the same views. */
+    /* Passes the same array if all its tensors are in place, or another array with the same views. */
     e->same_list[r] = alike && r % 2 == 1 && lists_of(e, r) == 1 && (t == 0 || e->same_list[r]);
     if (alike) {
       alias(out, in);
@@ -157,11 +157,12 @@ static inline void make_exchange(exchange *e, const recipe *given) {
   }
 }
 
-/* ---- Recipes that are drawn ---- */
+/* ---- Random recipes ---- */
 
 static inline int one_in(uint64_t *seed, uint64_t n) { return draw_of(seed, n) == 0; }
 
-/* What belongs to reductions: an operator that all dtypes have, contributions, weights, numerics. */
+/* Chooses the properties of reductions: an operator that all dtypes have, contributions, weights, numerics.
+ */
 static inline void draw_reduction(recipe *given, uint64_t *seed) {
   given->op = DIST_REDUCE_SUM + (dist_reduce_op)draw_of(seed, DIST_REDUCE_USER - DIST_REDUCE_SUM + 1);
   const int scan = given->collective == DIST_COLLECTIVE_SCAN;
@@ -178,7 +179,7 @@ static inline void draw_reduction(recipe *given, uint64_t *seed) {
   if (given->numerics != DIST_NUMERICS_REPRODUCIBLE && one_in(seed, 3)) given->numerics = DIST_NUMERICS_TREE;
 }
 
-/* A recipe of any collective. */
+/* Returns a random recipe of any collective. */
 static inline recipe draw_recipe(int32_t members, uint64_t *seed) {
   recipe given = {.members = members, .n = draw_of(seed, TENSORS + 1)};
   given.collective = exchanged[draw_of(seed, COUNT_OF(exchanged))];

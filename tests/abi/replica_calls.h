@@ -9,7 +9,7 @@
 
 #include "common.h"
 
-/* What the calls are made with: each would be in order, on the right thread. */
+/* Arguments of the calls, which are all valid on the right thread. */
 typedef struct call_things {
   dist_strategy *strategy;
   dist_variable *variable;
@@ -59,7 +59,7 @@ static inline void no_range(int64_t begin, int64_t end, void *user_data) {
   (void)begin, (void)end, (void)user_data;
 }
 
-/* Called with tensors of 4 floats and room for 16, on the stack of each call. */
+/* Tensors of 4 floats and room for 16, on the stack of each call. */
 #define CALL_ROOM                                       \
   float in_[4] = {1, 2, 3, 4}, out_[16] = {0};          \
   int64_t four = 4, one = 1;                            \
@@ -163,7 +163,7 @@ static inline dist_status call_reshard(dist_replica *replica, call_things *t) {
 static const struct replica_call {
   const char *name;
   dist_status (*call)(dist_replica *replica, call_things *things);
-  int of_devices; /* of a logical device: a replica's handle is refused too */
+  int of_devices; /* takes a logical device; a replica's handle is rejected too */
 } replica_calls[] = {
 #define ROW(name) \
   { #name, call_##name, 0 }

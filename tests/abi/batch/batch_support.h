@@ -32,7 +32,7 @@ static inline void assert_count(dist_batcher *batcher, int64_t waiting, int64_t 
 /* ---- A decoder ---- */
 
 typedef struct sentence {
-  int length; /* steps that it takes */
+  int length; /* number of steps that it needs */
   int32_t instance;
   int done, wrong;
 } sentence;
@@ -77,7 +77,7 @@ static inline dist_status decode(dist_replica *replica, dist_batch *batch, void 
   return DIST_OK;
 }
 
-/* ---- Steps that are written down ---- */
+/* ---- Steps that are recorded ---- */
 
 enum { MOST_STEPS = 64, MOST_ITEMS = 64 };
 

@@ -5,7 +5,7 @@
 #include "tests/abi/batch/batch_support.h"
 #include "tests/abi/clock.h"
 
-/* What came while the only instance was busy is one step. */
+/* Items that arrive while the only instance is busy form one step. */
 static void what_waits_is_answered_together(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);
@@ -30,7 +30,7 @@ static void what_waits_is_answered_together(void **state) {
     assert_ptr_equal(dist_request_user_data(works[i]), &marks[i]);
     assert_int_equal(end_of(works[i]), DIST_OK);
   }
-  /* The urgent one first, then as they came, four at a time. */
+  /* The urgent one first, then the others in order of arrival, four per step. */
   static const int expected[] = {9, 0, 1, 2, 3, 4, 5, 6, 7, 8};
   int seen = 0;
   for (int s = 0; s < all.count; s++) {
@@ -58,17 +58,17 @@ static void a_step_waits_for_others(void **state) {
   int marks[5];
   dist_request *first = join(batcher, &marks[0], NULL);
   dist_request *second = join(batcher, &marks[1], NULL);
-  /* The instance is free, and time stands still. */
+  /* The instance is idle, and time does not pass. */
   for (int i = 0; i < 1000; i++) sched_yield();
   assert_count(batcher, 2, 0);
-  /* A full step waits for nobody. */
+  /* A full step starts at once. */
   dist_request *third = join(batcher, &marks[2], NULL);
   assert_int_equal(end_of(first), DIST_OK);
   assert_int_equal(end_of(second), DIST_OK);
   assert_int_equal(end_of(third), DIST_OK);
   assert_int_equal(all.count, 1);
   assert_int_equal(all.of[0].size, 3);
-  /* And the time of the first one counts. */
+  /* The delay counts from the first item. */
   first = join(batcher, &marks[3], NULL);
   atomic_store(&clock.now_ns, 1400);
   second = join(batcher, &marks[4], NULL);
@@ -157,7 +157,7 @@ static void items_join_and_leave(void **state) {
   }
 }
 
-/* A step of a long sentence is no obstacle for a short one, for a run, nor for a request. */
+/* While a long item is in progress, short items, a run and a request are not delayed. */
 static void a_long_item_holds_up_nobody(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);
@@ -272,8 +272,7 @@ static void what_is_refused(void **state) {
   assert_fails(dist_batcher_submit(batcher, NULL, &item, &none), DIST_INVALID_ARGUMENT, "length is -1");
   item.length = 0;
   item.bytes = -1;
-  assert_fails(dist_batcher_submit(batcher, NULL, &item, &none), DIST_INVALID_ARGUMENT,
-               "bytes is -1");
+  assert_fails(dist_batcher_submit(batcher, NULL, &item, &none), DIST_INVALID_ARGUMENT, "bytes is -1");
   assert_null(none);
   void *result = NULL;
   assert_fails(dist_request_take(holder, 0, &result), DIST_FAILED_PRECONDITION, "no partial results");

@@ -53,7 +53,7 @@ static void partial_results_in_order(void **state) {
     streams[i] = (stream){0, 20 + i};
     works[i] = join(batcher, &streams[i], NULL);
   }
-  /* Nobody takes, and so each stands still after three, and holds up no run. */
+  /* As long as results are not taken, each item stops after three and does not delay runs. */
   for (int i = N - 1; i >= 0; i--) {
     for (int64_t k = 0; k < 20 + i; k++) {
       void *result = NULL;
@@ -68,7 +68,7 @@ static void partial_results_in_order(void **state) {
     assert_int_equal(end_of(works[i]), DIST_OK);
     assert_healthy(DIST_THREADS_LIBRARY, strategy);
   }
-  /* What nobody takes is given back. */
+  /* Results that are never taken are freed. */
   atomic_store(&freed, 0);
   stream left = {0, 100};
   dist_request *work = join(batcher, &left, NULL);
@@ -115,7 +115,7 @@ static void partial_results_by_completions(void **state) {
       taken[which]++;
       free(result);
     }
-    /* It arrives once more with its end, if that was after the look. */
+    /* Its end is another arrival if it came after this call. */
     if (done) ended++;
     dist_request_destroy(work);
   }
@@ -236,7 +236,7 @@ static void threads_that_drain_one_queue_see_each_end_once(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- Ends ---- */
+/* ---- How items end ---- */
 
 static dist_status fail_step(dist_replica *replica, dist_batch *batch, void *user_data) {
   (void)replica, (void)user_data;
@@ -294,14 +294,14 @@ static void deadlines_of_items(void **state) {
   dist_item_options item = DIST_ITEM_OPTIONS_INIT;
   item.timeout_ns = 500;
   sentence endless = {.length = INT32_MAX}, waiting = {.length = 1};
-  /* In one step after another. */
+  /* Cancelled during its steps. */
   dist_request *work = join(batcher, &endless, &item);
   while (atomic_load(&d.steps) < 3) sched_yield();
   atomic_store(&clock.now_ns, 1500);
   assert_fails(dist_request_wait(work, -1), DIST_DEADLINE_EXCEEDED, "deadline");
   dist_request_destroy(work);
   assert_int_equal(atomic_load(&d.caches), 0);
-  /* And before any. */
+  /* Cancelled before its first step. */
   held h = HELD_INIT;
   dist_request *holder = hold_only(strategy, &h);
   work = join(batcher, &waiting, &item);

@@ -23,7 +23,7 @@ static void expect_labelled(dist_strategy *strategy, const char *name, const cha
 
 /* ---- Counts ---- */
 
-/* Items whose user_data is there fail. */
+/* Fails the items that have a user_data. */
 static dist_status end_each(dist_replica *replica, dist_batch *batch, void *user_data) {
   held *h = user_data;
   if (h != NULL) (void)hold_here(replica, h);
@@ -58,7 +58,7 @@ static void how_many_and_how_they_end(void **state) {
   expect_number(strategy, "dist_items_accepted_total", 0, 8);
   expect_labelled(strategy, "dist_items_refused_total", "reason=\"full\"", 1);
   expect_labelled(strategy, "dist_items_refused_total", "reason=\"other\"", 0);
-  /* Two never are in a step. */
+  /* Two items are never in a step. */
   assert_ok(dist_request_cancel(works[6]));
   assert_int_equal(end_of(works[6]), DIST_CANCELLED);
   atomic_store(&clock.now_ns, 10000);
@@ -85,7 +85,7 @@ static void how_many_and_how_they_end(void **state) {
   assert_ok(dist_instances_close(strategy, -1));
   assert_fails(dist_batcher_submit(batcher, NULL, NULL, &none), DIST_UNAVAILABLE, "closed");
   expect_labelled(strategy, "dist_items_refused_total", "reason=\"closed\"", 1);
-  /* Steps are no requests. */
+  /* Steps do not count as requests. */
   expect_sample(strategy, "dist_requests_accepted_total", 1);
   expect_sample(strategy, "dist_requests_ended_total{end=\"completed\"}", 1);
   assert_ok(dist_batcher_destroy(batcher));
@@ -125,7 +125,7 @@ static void how_many_a_step_has(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* One that stays for several steps joins once, and ends once. */
+/* An item that takes several steps joins once and ends once. */
 static void one_that_stays(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);
@@ -145,9 +145,9 @@ static void one_that_stays(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- How long ---- */
+/* ---- Durations ---- */
 
-/* One is in a step, and one waits for the next, for more than 2048 us: no bucket below has them. */
+/* One item is in a step and one is queued for more than 2048 us, so they are not in any lower bucket. */
 static void no_time_is_shown_shorter(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);
@@ -170,16 +170,16 @@ static void no_time_is_shown_shorter(void **state) {
   const double queued = sample_of(&p, "dist_item_queue_seconds_sum{batcher=\"0\"}");
   const double waited = sample_of(&p, "dist_item_wait_seconds_sum{batcher=\"0\"}");
   assert_true(computed >= 0.003 && queued >= 0.003 && waited >= 0.006);
-  /* A step of one item begins where that has been queued, and ends where it has waited. */
+  /* For a step of one item, the time in the step is the waiting time minus the queueing time. */
   assert_true(fabs(waited - queued - computed) < 1e-8);
   free(p.text);
   assert_ok(dist_batcher_destroy(batcher));
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- Whose ---- */
+/* ---- Labels ---- */
 
-/* Numbers of batchers that have ended serve again: there are as many labels as batchers at a time. */
+/* Numbers of destroyed batchers are reused, so there are only as many labels as batchers at one time. */
 static void each_batcher_has_its_own(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps that do not return although one of their items was due to end. Their replicas get new threads, and
- * all items of the instance end. Until the step returns, it keeps what it uses: the state of the items and of
- * the instance.
+ * Steps that do not return although one of their items should have ended. Their replicas get new threads, and
+ * all items of the instance end. Until the step returns, it keeps what it uses: the states of the items and
+ * of the instance.
  */
 #include "tests/abi/alloc_support.h"
 #include "tests/abi/batch/batch_support.h"
@@ -11,22 +11,22 @@
 
 enum { DEADLINE_NS = 1000, STUCK_NS = 1000, LONG_NS = 100000 };
 
-/* ---- A batcher whose steps are stuck where a test says so ---- */
+/* ---- A batcher whose steps block when a test asks for it ---- */
 
 typedef struct engine {
   held at;              /* where a step waits */
-  atomic_int stuck_now; /* the next step that has a member to be stuck with is stuck */
-  atomic_int exits;     /* and its thread ends, instead of returning */
+  atomic_int stuck_now; /* the next step with a member that stops blocks */
+  atomic_int exits;     /* then its thread ends instead of returning */
   atomic_int item_states, instance_states, destroyed;
-  atomic_int numbered, ended[64]; /* instance by instance */
+  atomic_int numbered, ended[64]; /* by instance */
   atomic_int wrong, told, came_back;
 } engine;
 
 typedef struct member {
   engine *of;
-  int stops; /* a step with it is stuck */
-  int steps; /* that it takes; 0: for ever */
-  int emits; /* a result in each step, until it is full */
+  int stops; /* a step with it may block */
+  int steps; /* number of steps that it takes; 0 = no limit */
+  int emits; /* emits a result in each step until its results are full */
   atomic_int done;
 } member;
 
@@ -48,13 +48,13 @@ static void end_instance(void *state, void *user_data) {
 typedef struct item_state {
   engine *of;
   atomic_int *instance_ended;
-  int32_t *marks; /* that a stuck step writes to when it comes back: a state that went before would tell */
+  int32_t *marks; /* a stuck step writes to them when it continues, so they must not have been freed */
 } item_state;
 
 static void free_item_state(void *what, void *user_data) {
   (void)user_data;
   item_state *s = what;
-  /* Its instance's own one, which it may use, is there. */
+  /* The state of its instance, which it may use, must still exist. */
   if (atomic_load(s->instance_ended)) atomic_fetch_add(&s->of->wrong, 1);
   atomic_fetch_sub(&s->of->item_states, 1);
   free(s->marks);
@@ -73,7 +73,7 @@ static item_state *state_at(dist_replica *replica, dist_batch *batch, size_t i, 
   return s;
 }
 
-/* What libdist says to a step that was left alone. */
+/* Whether libdist's calls tell a step that it was replaced. */
 static int is_told(dist_replica *replica, dist_batch *batch) {
   int told = dist_replica_check(replica) == DIST_CANCELLED;
   int mark = 0;
@@ -134,7 +134,7 @@ static void await_value(atomic_int *count, int value) {
   while (atomic_load(count) != value) sched_yield();
 }
 
-/* Time goes on until it has ended. */
+/* Advances the time until the item has ended. */
 static void pass_until_end(stepping_clock *clock, dist_request *work) {
   int32_t done = 0;
   while (dist_request_test(work, &done) == DIST_OK && !done) {
@@ -152,11 +152,12 @@ static void assert_left(dist_request *work, dist_status status, const char *word
   dist_request_destroy(work);
 }
 
-/* ---- How it goes ---- */
+/* ---- Replacing a step ---- */
 
 enum way { BY_DEADLINE, BY_WORK, BY_OBJECT, WAYS };
 
-/* An item in a stuck step is to end; another one is in the step, too, and a third is kept on the instance, full. */
+/* An item in a stuck step should end. Another item is in the same step, and a third one is on the instance
+ * with full results. */
 static void check_stuck(enum way way, int exits) {
   static stepping_clock clock;
   atomic_store(&clock.now_ns, 1000);
@@ -164,7 +165,7 @@ static void check_stuck(enum way way, int exits) {
   engine e = {.at = HELD_INIT, .exits = exits};
   open_instances(strategy, &e, 0);
   dist_batcher *batcher = engine_batcher(strategy, &e, 3);
-  /* All three on one instance. */
+  /* All three items are on one instance. */
   held h = HELD_INIT;
   dist_request *holders[2];
   for (int i = 0; i < 2; i++) holders[i] = submit(strategy, hold_here, &h, NULL);
@@ -184,7 +185,7 @@ static void check_stuck(enum way way, int exits) {
   atomic_store(&e.stuck_now, 1);
   gate_await(&e.at.inside, 1);
   assert_int_equal(atomic_load(&e.item_states), 3);
-  /* Nothing is to end yet, however long it takes. */
+  /* Before one of the items should end, nothing happens, however long the step takes. */
   if (way != BY_DEADLINE) {
     atomic_fetch_add(&clock.now_ns, LONG_NS);
     for (int i = 0; i < 100; i++) sched_yield();
@@ -198,7 +199,7 @@ static void check_stuck(enum way way, int exits) {
                                                : "the item was cancelled: no longer needed";
   assert_left(told, way == BY_DEADLINE ? DIST_DEADLINE_EXCEEDED : DIST_CANCELLED, words);
   assert_left(other, DIST_UNAVAILABLE, "an item of the step was to end");
-  /* What it gave before can be taken. */
+  /* Results that it emitted earlier can be taken. */
   for (int i = 0; i < 3; i++) {
     void *result = NULL;
     assert_ok(dist_request_take(kept, 0, &result));
@@ -209,7 +210,7 @@ static void check_stuck(enum way way, int exits) {
   expect_sample(strategy, "dist_instances_stuck", 1);
   expect_sample(strategy, "dist_items_ended_total{batcher=\"0\",end=\"failed\"}", 2);
   expect_sample(strategy, "dist_items_active{batcher=\"0\"}", 0);
-  /* The others go on, and so does this one: a run has all replicas, and both instances serve. */
+  /* The other instance and this one continue: a run gets all replicas, and both instances handle requests. */
   assert_healthy(DIST_THREADS_LIBRARY, strategy);
   for (int i = 0; i < 8; i++) {
     member brief = {.of = &e, .steps = 3};
@@ -220,7 +221,7 @@ static void check_stuck(enum way way, int exits) {
   dist_request *works[2];
   for (int i = 0; i < 2; i++) works[i] = submit(strategy, meet, &p, NULL);
   for (int i = 0; i < 2; i++) assert_int_equal(end_of(works[i]), DIST_OK);
-  /* The states are the step's until it comes back. */
+  /* The step owns the states until it returns. */
   assert_int_equal(atomic_load(&e.item_states), 3);
   assert_int_equal(atomic_load(&e.instance_states), 3);
   gate_add(&e.at.released);
@@ -244,7 +245,8 @@ static void a_stuck_step_is_replaced(void **state) {
   await_threads(before);
 }
 
-/* As often as it may be done, more often than a batcher has steps at work; then a step is waited for. */
+/* Replaces steps up to the limit, which exceeds the number of steps that a batcher has at one time. After
+ * that, a stuck step is waited for. */
 static void replacements_are_bounded(void **state) {
   (void)state;
   enum { MOST = 7 };
@@ -273,7 +275,7 @@ static void replacements_are_bounded(void **state) {
     if (i < MOST) {
       assert_left(work, DIST_DEADLINE_EXCEEDED, "deadline");
     } else {
-      assert_int_equal(end_of(work), DIST_OK); /* as the step says */
+      assert_int_equal(end_of(work), DIST_OK); /* the step's own result */
     }
   }
   expect_sample(strategy, "dist_instances_replaced_total", MOST);
@@ -285,7 +287,7 @@ static void replacements_are_bounded(void **state) {
   assert_int_equal(atomic_load(&e->instance_states), 0);
 }
 
-/* A request that is stuck takes the items along that its instance has. */
+/* If a request is stuck, the items of its instance end too. */
 static void items_of_an_instance_whose_request_is_stuck(void **state) {
   (void)state;
   static stepping_clock clock;
@@ -334,7 +336,8 @@ static void *close_main(void *argument) {
   return NULL;
 }
 
-/* The batcher and the strategy end while the step is inside; what it uses stays until it comes back, and then all is given back. */
+/* The batcher and the strategy are destroyed while the step is stuck. What it uses is kept until it returns,
+ * and then everything is freed. */
 static void all_ends_before_it(void **state) {
   (void)state;
   static stepping_clock clock;
@@ -356,7 +359,7 @@ static void all_ends_before_it(void **state) {
     atomic_store(&e.stuck_now, 1);
     dist_request *work = join(batcher, &stops, NULL);
     gate_await(&e.at.inside, 1);
-    /* Draining, it is told to end, and then left alone. */
+    /* While instances close, the step is asked to end, and is then replaced. */
     closing c = {.strategy = strategy};
     pthread_t closer;
     assert_int_equal(pthread_create(&closer, NULL, close_main, &c), 0);
@@ -390,7 +393,7 @@ static void all_ends_before_it(void **state) {
   }
 }
 
-/* ---- Steps that do not stop saying something ---- */
+/* ---- Steps that emit results without end ---- */
 
 typedef struct talker {
   atomic_int inside, left, emitted, freed;

@@ -61,7 +61,7 @@ static inline void await_waiting(dist_strategy *strategy, int count) {
   while (state_of(strategy).waiting != count) sched_yield();
 }
 
-/* A run on a thread of its own. */
+/* A run on a separate thread. */
 typedef struct runner {
   dist_strategy *strategy;
   dist_replica_fn fn;
@@ -71,7 +71,7 @@ typedef struct runner {
   dist_status status;
   report error;
   pthread_t thread;
-  atomic_int number; /* the system's, of that thread */
+  atomic_int number; /* of that thread, as the system numbers it */
 } runner;
 
 static inline void *runner_main(void *argument) {

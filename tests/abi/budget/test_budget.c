@@ -19,7 +19,7 @@ static void wrong_budgets_are_refused(void **state) {
   dist_budget_destroy(NULL);
 }
 
-/* ---- How many are inside at the same time ---- */
+/* ---- Number of threads in use at the same time ---- */
 
 typedef struct crowd {
   atomic_int inside, most;
@@ -59,11 +59,11 @@ static void no_more_than_the_budget_are_inside(void **state) {
   for (int threads = 1; threads <= 2; threads++) {
     for (int32_t kind = DIST_THREADS_CALLER; kind <= DIST_THREADS_LIBRARY; kind++) {
       dist_budget *budget = budget_of(threads);
-      /* A run of two replicas takes both threads, where there are so many. */
+      /* A run of two replicas takes both threads, or the only one. */
       const int32_t replicas = threads == 1 ? 2 : 1;
       dist_strategy *strategies[3];
       for (int i = 0; i < 3; i++) strategies[i] = sharing(budget, replicas, kind);
-      dist_budget_destroy(budget); /* the strategies have it */
+      dist_budget_destroy(budget); /* the strategies keep it */
       crowd c = {0, 0};
       caller callers[CALLERS];
       pthread_t handles[CALLERS];
@@ -95,7 +95,7 @@ static void requests_count_one_each(void **state) {
   gate_await(&h[0].inside, 1);
   gate_await(&h[1].inside, 1);
   assert_int_equal(state_of(a).used, 2);
-  works[2] = submit(a, hold_here, &h[2], NULL); /* an instance is free, a thread is not */
+  works[2] = submit(a, hold_here, &h[2], NULL); /* an instance is idle, but no thread is available */
   await_waiting(a, 1);
   assert_int_equal(atomic_load(&h[2].calls), 0);
   gate_add(&h[1].released);
@@ -113,7 +113,7 @@ static void requests_count_one_each(void **state) {
   assert_ok(dist_strategy_destroy(b));
 }
 
-/* ---- First come, first served ---- */
+/* ---- Order of arrival ---- */
 
 typedef struct order {
   atomic_int next;
@@ -140,14 +140,14 @@ static void a_run_is_not_starved_by_requests(void **state) {
   dist_strategy *requests = sharing(budget, 2, DIST_THREADS_LIBRARY),
                 *runs = sharing(budget, 2, DIST_THREADS_LIBRARY);
   dist_budget_destroy(budget);
-  const int two = state_of(runs).units == 2; /* not on one CPU */
+  const int two = state_of(runs).units == 2; /* false on one CPU */
   held h = HELD_INIT;
   dist_request *first = two ? hold_only(requests, &h) : NULL;
   if (two) {
     runner run = {.strategy = runs, .fn = run_comes};
     run_apart(&run);
     await_waiting(runs, 1);
-    dist_request *later = submit(requests, request_comes, NULL, NULL); /* a thread is free */
+    dist_request *later = submit(requests, request_comes, NULL, NULL); /* a thread is available */
     await_waiting(runs, 2);
     assert_int_equal(atomic_load(&turns.next), 0);
     gate_add(&h.released);
@@ -161,7 +161,7 @@ static void a_run_is_not_starved_by_requests(void **state) {
   assert_ok(dist_strategy_destroy(runs));
 }
 
-/* ---- What ends a wait ---- */
+/* ---- How a wait ends ---- */
 
 typedef struct two_sides {
   dist_strategy *holding, *waiting;
@@ -169,7 +169,7 @@ typedef struct two_sides {
   runner holder;
 } two_sides;
 
-/* A run of `holding` has the only thread. */
+/* A run of `holding` uses the only thread. */
 static void hold_all(two_sides *p, int32_t threads) {
   dist_budget *budget = budget_of(1);
   p->holding = sharing(budget, 1, DIST_THREADS_LIBRARY);
@@ -223,7 +223,7 @@ static void a_run_after_steps_waits(void **state) {
   assert_ok(dist_batcher_create(waiting, hold_step, &steps, &one, &batcher));
   dist_request *works[4];
   for (int i = 0; i < 4; i++) assert_ok(dist_batcher_submit(batcher, NULL, NULL, &works[i]));
-  gate_add(&steps.released); /* steps begin while items wait and the other instance is empty */
+  gate_add(&steps.released); /* steps start while items wait and the other instance is empty */
   for (int i = 0; i < 4; i++) assert_int_equal(end_of(works[i]), DIST_OK);
   assert_ok(dist_batcher_destroy(batcher));
   held h = HELD_INIT;
@@ -249,7 +249,7 @@ static void cancel_objects_end_waits(void **state) {
   runner run = {.strategy = p.waiting, .fn = do_nothing, .cancel = cancel};
   run_apart(&run);
   await_waiting(p.holding, 1);
-  /* A second one waits behind it, for its gate. */
+  /* A second run is queued behind it. */
   runner behind = {.strategy = p.waiting, .fn = do_nothing};
   run_apart(&behind);
   assert_ok(dist_cancel_signal(cancel, "enough"));
@@ -279,14 +279,14 @@ static void requests_are_cancelled_in_their_wait(void **state) {
   dist_request_destroy(by_work);
   dist_request_destroy(by_object);
   dist_cancel_destroy(cancel);
-  /* And while they are cancelled as they begin to wait. */
+  /* Requests that are cancelled when they begin to wait. */
   for (int i = 0; i < 300; i++) {
     dist_request *work = submit(p.waiting, do_nothing, NULL, NULL);
     for (int k = 0; k < i % 7; k++) sched_yield();
     assert_ok(dist_request_cancel(work));
     assert_int_equal(end_of(work), DIST_CANCELLED);
   }
-  /* Those that wait as the instances close. */
+  /* Requests that wait when the instances close. */
   dist_request *late = submit(p.waiting, do_nothing, NULL, NULL);
   assert_int_equal(dist_instances_close(p.waiting, 1000000), DIST_DEADLINE_EXCEEDED);
   assert_int_equal(end_of(late), DIST_CANCELLED);
@@ -305,7 +305,8 @@ static void shutdown_ends_waits(void **state) {
     for (int k = 0; k < 2; k++) {
       runs[k] = (runner){.strategy = p.waiting, .fn = do_nothing};
       run_apart(&runs[k]);
-      /* One for a thread, and the other for that one; or where instances wait for all, that one for the other. */
+      /* The first run waits for a thread and the second for the first. If the strategy has instances, the
+       * first run waits for them. */
       while (atomic_load(&runs[k].number) == 0 || !sleeps(atomic_load(&runs[k].number))) sched_yield();
     }
     await_waiting(p.holding, 1);
@@ -320,7 +321,7 @@ static void shutdown_ends_waits(void **state) {
   }
 }
 
-/* ---- However it ends, all is given back ---- */
+/* ---- All threads are released, however a run ends ---- */
 
 static dist_status fail_here(dist_replica *replica, void *user_data) {
   (void)user_data;
@@ -344,10 +345,10 @@ static void whatever_ends_them_units_come_back(void **state) {
     runner ends = {.strategy = mine, .fn = end_thread};
     run_apart(&ends);
     pthread_join(ends.thread, NULL);
-    assert_healthy(DIST_THREADS_LIBRARY, library); /* has new threads */
+    assert_healthy(DIST_THREADS_LIBRARY, library); /* it gets new threads */
     dist_request *work = submit(library, end_thread, NULL, NULL);
     assert_int_equal(end_of(work), DIST_FAILED_PRECONDITION);
-    /* One that returns at its deadline, while its functions are inside. */
+    /* A run that returns at its deadline while its functions are running. */
     held h = HELD_INIT;
     runner late = {.strategy = mine, .fn = hold_here, .user_data = &h, .timeout_ns = 1000000};
     held *const held_too = &h;
@@ -357,7 +358,7 @@ static void whatever_ends_them_units_come_back(void **state) {
     assert_int_equal(state_of(mine).used, 0);
     assert_healthy(DIST_THREADS_CALLER, mine);
     gate_add(&held_too->released);
-    while (dist_run(library, do_nothing, NULL, NULL) != DIST_OK) sched_yield(); /* until both are out */
+    while (dist_run(library, do_nothing, NULL, NULL) != DIST_OK) sched_yield(); /* until both have left */
     assert_int_equal(state_of(mine).used, 0);
     assert_int_equal(state_of(mine).waiting, 0);
   }
@@ -365,7 +366,7 @@ static void whatever_ends_them_units_come_back(void **state) {
   assert_ok(dist_strategy_destroy(library));
 }
 
-/* ---- Threads of the host ---- */
+/* ---- Host threads ---- */
 
 static void host_threads_take_units_too(void **state) {
   (void)state;

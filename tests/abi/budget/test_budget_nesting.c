@@ -6,9 +6,9 @@
 #include "tests/abi/budget/budget_support.h"
 
 typedef struct scene {
-  dist_strategy *a, *b, *c;           /* of one budget */
-  dist_strategy *other;               /* of none */
-  dist_strategy *plain, *plain_other; /* the same, of kind DEFAULT, in whose functions others may run */
+  dist_strategy *a, *b, *c;           /* share a budget */
+  dist_strategy *other;               /* has no budget */
+  dist_strategy *plain, *plain_other; /* share it; of kind DEFAULT, whose functions may start runs */
   atomic_int calls;
   gate inside, released;
 } scene;
@@ -68,7 +68,7 @@ enum { SUBMIT, WAIT, CLOSE };
 typedef struct plan {
   scene *s;
   int how;
-  dist_request *earlier[4]; /* requests of c */
+  dist_request *earlier[4]; /* to c */
 } plan;
 
 static dist_status want_c(dist_replica *replica, void *user_data) {
@@ -82,7 +82,7 @@ static dist_status want_c(dist_replica *replica, void *user_data) {
   switch (p->how) {
     case SUBMIT:
       status = dist_submit(s->c, count, s, NULL, &work);
-      while (status == DIST_OK) { /* not by a wait that libdist sees */
+      while (status == DIST_OK) { /* polls, so that libdist does not see a wait */
         int32_t done = 0;
         status = dist_request_test(work, &done);
         if (done) break;
@@ -95,7 +95,8 @@ static dist_status want_c(dist_replica *replica, void *user_data) {
   }
 }
 
-/* Both instances of c have requests that wait for the thread that whoever wants c has. */
+/* Both instances of c have requests that wait for the budget's thread, which the caller that waits for c
+ * holds. */
 static void requests_before_those_that_are_wanted_pass(void **state) {
   (void)state;
   for (int how = SUBMIT; how <= CLOSE; how++) {
@@ -122,7 +123,7 @@ enum { RUN, READ };
 typedef struct wish {
   scene *s;
   int how;
-  dist_variable *variable; /* of b */
+  dist_variable *variable; /* belongs to b */
 } wish;
 
 static dist_status want_b(dist_replica *replica, void *user_data) {
@@ -137,7 +138,7 @@ static dist_status want_b(dist_replica *replica, void *user_data) {
   return status;
 }
 
-/* A run of b has its replicas and waits for the thread that whoever wants b has. */
+/* A run of b has its replicas and waits for the budget's thread, which the caller that waits for b holds. */
 static void a_run_before_what_is_wanted_passes(void **state) {
   (void)state;
   for (int how = RUN; how <= READ; how++) {
@@ -163,7 +164,8 @@ static void a_run_before_what_is_wanted_passes(void **state) {
   }
 }
 
-/* The function of plain_other waits for b, whose run waits for the thread of plain's run, which waits for plain_other. */
+/* A cycle without the rule: plain_other's function waits for b, b's run waits for the thread of plain's run,
+ * and that run waits for plain_other. */
 static dist_status want_other(dist_replica *replica, void *user_data) {
   scene *s = user_data;
   if (dist_replica_id(replica) != 0) return DIST_OK;
@@ -192,7 +194,7 @@ static void strategies_without_a_budget_have_insiders_too(void **state) {
   tear_down(&s);
 }
 
-/* A run that waits for instances whose requests want a thread, and wants one itself then. */
+/* A run waits for instances whose requests need a thread. When it has them, it needs a thread itself. */
 static void requests_before_a_run_of_their_own_strategy_end(void **state) {
   (void)state;
   scene s = set_up(DIST_THREADS_LIBRARY);
@@ -211,7 +213,8 @@ static void requests_before_a_run_of_their_own_strategy_end(void **state) {
   tear_down(&s);
 }
 
-/* What makes an instance's state takes no thread: whoever opens them may have the only one. */
+/* Creating an instance's state takes no thread, because the caller that opens the instances may hold the only
+ * one. */
 static dist_status make_state(dist_replica *replica, void **out_state, void *user_data) {
   *out_state = user_data;
   return count(replica, user_data);

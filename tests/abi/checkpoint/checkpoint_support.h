@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- The folder, which the first question makes and leave_folder() removes with all in it. ---- */
+/* ---- The test's folder: the first call creates it, and leave_folder() removes it with its contents. ---- */
 
 static char own_folder[256];
 
@@ -34,7 +34,7 @@ static inline file_path path_of(const char *name) {
   return path;
 }
 
-/* How many names that begin so are in the folder; they are removed where `gone`. */
+/* Counts the names in the folder that begin with this prefix, and removes these files if `gone` is set. */
 static inline int count_names(const char *prefix, int gone) {
   int count = 0;
   DIR *entries = opendir(folder());
@@ -58,7 +58,7 @@ static inline int leave_folder(void **state) {
 
 /* ---- Files ---- */
 
-/* A text ten times. */
+/* Repeats a text ten times. */
 #define TEN(x) x x x x x x x x x x
 
 static inline void write_file(const char *path, const void *data, size_t size) {
@@ -68,7 +68,7 @@ static inline void write_file(const char *path, const void *data, size_t size) {
   assert_int_equal(fclose(file), 0);
 }
 
-/* The caller frees it. */
+/* The caller frees the result. */
 static inline unsigned char *read_file(const char *path, size_t *out_size) {
   FILE *file = fopen(path, "rb");
   assert_non_null(file);
@@ -82,7 +82,7 @@ static inline unsigned char *read_file(const char *path, size_t *out_size) {
   return data;
 }
 
-/* A file with this header, and `data_bytes` bytes of 7 after it. */
+/* Writes a file with this header, followed by `data_bytes` bytes of 7. */
 static inline void write_with_header(const char *path, const char *header, size_t data_bytes) {
   const size_t length = strlen(header);
   const uint64_t said = length;
@@ -120,7 +120,7 @@ static inline dist_variable *vector_variable(dist_strategy *strategy, const char
   return variable_like(strategy, name, (dist_tensor){(void *)data, dtype, 1, &length, NULL}, 0, 0);
 }
 
-/* What replica r has of the variable. */
+/* Returns replica r's copy of the variable. */
 static inline void *copy_of(const dist_variable *variable, int32_t r) {
   dist_tensor tensor;
   assert_ok(dist_variable_component(variable, r, &tensor));

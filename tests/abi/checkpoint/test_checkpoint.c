@@ -54,7 +54,7 @@ static void any_strategy_to_any(void **state) {
       assert_ok(dist_strategy_destroy(strategy));
     }
   }
-  assert_int_equal(count_names("", 0), 1); /* the file, and nothing else */
+  assert_int_equal(count_names("", 0), 1); /* only the file itself */
 }
 
 static void large_copies_are_equal_too(void **state) {
@@ -74,7 +74,7 @@ static void large_copies_are_equal_too(void **state) {
   free(numbers);
 }
 
-/* ---- Variables that are made of their copies ---- */
+/* ---- Variables whose value is computed from their copies ---- */
 
 static const int32_t aggregations[] = {DIST_AGGREGATION_SUM, DIST_AGGREGATION_MEAN,
                                        DIST_AGGREGATION_ONLY_FIRST_REPLICA};
@@ -88,7 +88,7 @@ static dist_variable *parts_variable(dist_strategy *strategy, size_t a, size_t d
   return variable_like(strategy, "parts", initial, DIST_SYNCHRONIZATION_ON_READ, aggregations[a]);
 }
 
-/* Loaded as dist_variable_assign() of what the file has would make it. */
+/* After loading, the copies are those that dist_variable_assign() would make of the saved value. */
 static void check_parts(const char *path, int32_t num_replicas, size_t a, size_t d,
                         const dist_tensor *saved) {
   dist_strategy *strategy = strategy_of_kind(DIST_STRATEGY_MIRRORED, num_replicas);
@@ -164,7 +164,7 @@ static void a_variable_without_one_value_is_refused(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- The input's position ---- */
+/* ---- Position in the input ---- */
 
 static dist_dataset *numbers_dataset(dist_strategy *strategy, int64_t batch) {
   static int64_t numbers[24];
@@ -180,7 +180,7 @@ static dist_dataset *numbers_dataset(dist_strategy *strategy, int64_t batch) {
   return dataset;
 }
 
-/* The next number, read one at a time by one replica. */
+/* Returns the next number, if one replica reads one number at a time. */
 static int64_t next_number(dist_iterator *iterator) {
   dist_value *batch = NULL;
   dist_tensor tensor;
@@ -232,7 +232,7 @@ static void the_input_goes_on_where_it_was(void **state) {
   assert_int_equal(older.pass, saved.pass);
   assert_int_equal(older.elements, 99);
   assert_int_equal(older.struct_size, offsetof(dist_position, elements));
-  /* One that has no room is refused before the file is looked at. */
+  /* A struct without the field is rejected before the file is opened. */
   older.struct_size = sizeof older.struct_size;
   assert_int_equal(dist_checkpoint_load(one, "/none", NULL, 0, &options), DIST_INVALID_ARGUMENT);
   assert_ok(dist_strategy_destroy(one));
@@ -329,7 +329,7 @@ static dist_status save_load_and_read(dist_strategy *strategy) {
 
 static dist_status save_load_and_read_shards(dist_strategy *strategy) {
   const dist_status status = save_load_and_read_as(strategy, "alloc.index", 1);
-  assert_true(count_names("alloc.index.", 0) <= 1); /* what failed has left none beside that of the index */
+  assert_true(count_names("alloc.index.", 0) <= 1); /* only the shard of the index */
   return status;
 }
 

@@ -55,7 +55,7 @@ static void destroy_examples(dist_variable **variables) {
   for (size_t i = 0; i < NUM_EXAMPLES; i++) dist_variable_destroy(variables[i]);
 }
 
-/* Fails the test, or the program, where the file has not the examples' bits. */
+/* Fails the test, or the program, if the file does not contain the bits of the examples. */
 static void load_examples(const char *path) {
   dist_strategy *strategy = strategy_of_kind(DIST_STRATEGY_MIRRORED, 2);
   dist_variable *variables[NUM_EXAMPLES];
@@ -121,7 +121,7 @@ static void what_the_library_wrote(void **state) {
   assert_ok(dist_checkpoint_spec(file, "eight bits", &tensor));
   assert_int_equal(tensor.dtype, 0);
   assert_int_equal(tensor.shape[0], 4);
-  assert_ok(dist_checkpoint_read(file, "eight bits", &value)); /* as bytes */
+  assert_ok(dist_checkpoint_read(file, "eight bits", &value)); /* read as bytes */
   assert_ok(dist_value_tensor(value, &tensor));
   assert_int_equal(tensor.dtype, DIST_U8);
   assert_int_equal(tensor.shape[0], 4);
@@ -134,7 +134,7 @@ static void what_the_library_wrote(void **state) {
   assert_string_equal(dist_checkpoint_metadata(file, "made by"), "safetensors 0.8.0 \xc3\xa9");
   assert_null(dist_checkpoint_metadata(file, "made"));
   assert_ok(dist_strategy_destroy(strategy));
-  dist_checkpoint_destroy(file); /* outlives its strategy */
+  dist_checkpoint_destroy(file); /* the file outlives its strategy */
 
   float bits = 0;
   const int64_t four = 4;
@@ -161,7 +161,7 @@ static void every_byte_is_as_the_format_says(void **state) {
       "\"\xc3\xbc\\\"\":{\"dtype\":\"BOOL\",\"shape\":[],\"data_offsets\":[8,9]}}";
   static const char *const keys[] = {"k\n"}, *const texts[] = {"v"};
   unsigned char expected[8 + 312 + 9] = {312 & 0xff, 312 >> 8};
-  memset(expected + 8, ' ', 312); /* the header ends with spaces, so that the data are aligned */
+  memset(expected + 8, ' ', 312); /* spaces at the end of the header align the data */
   memcpy(expected + 8, header, sizeof header - 1);
   const float numbers[2] = {1, 2};
   memcpy(expected + 8 + 312, numbers, sizeof numbers);
@@ -215,18 +215,18 @@ static void a_file_is_replaced_as_a_whole(void **state) {
   assert_ok(dist_checkpoint_open(strategy, path.text, &old));
   *(float *)copy_of(variable, 0) = 9;
   assert_int_equal(symlink("replaced.safetensors", link_path.text), 0);
-  assert_ok(dist_checkpoint_save(strategy, link_path.text, &variable, 1, NULL)); /* the link itself */
+  assert_ok(dist_checkpoint_save(strategy, link_path.text, &variable, 1, NULL)); /* replaces the link */
   assert_int_equal(lstat(link_path.text, &about), 0);
   assert_true(S_ISREG(about.st_mode));
   assert_ok(dist_checkpoint_save(strategy, path.text, &variable, 1, NULL));
-  assert_ok(dist_checkpoint_read(old, "w", &value)); /* who has opened the old file goes on with it */
+  assert_ok(dist_checkpoint_read(old, "w", &value)); /* the old file can still be read */
   assert_ok(dist_value_tensor(value, &tensor));
   assert_true(*(float *)tensor.data == 1);
   dist_value_release(value);
   dist_checkpoint_destroy(old);
   assert_int_equal(count_names(".dist-", 0), 0);
 
-  assert_int_equal(chdir(folder()), 0); /* a name without a folder is here */
+  assert_int_equal(chdir(folder()), 0); /* a name without a folder refers to the current folder */
   assert_ok(dist_checkpoint_save(strategy, "here.safetensors", &variable, 1, NULL));
   assert_ok(dist_checkpoint_load(strategy, "here.safetensors", &variable, 1, NULL));
   assert_int_equal(chdir("/"), 0);
@@ -262,7 +262,7 @@ static void what_is_no_path_for_a_file(void **state) {
   };
   dist_strategy *strategy = strategy_of_kind(DIST_STRATEGY_ONE_DEVICE, 1);
   for (size_t i = 0; i < COUNT_OF(rows); i++) {
-    if (geteuid() == 0 && rows[i].saving == DIST_PERMISSION_DENIED) continue; /* who may do everything */
+    if (geteuid() == 0 && rows[i].saving == DIST_PERMISSION_DENIED) continue; /* root has all permissions */
     assert_fails(dist_checkpoint_save(strategy, rows[i].path, NULL, 0, NULL), rows[i].saving, rows[i].words);
     assert_fails(dist_checkpoint_load(strategy, rows[i].path, NULL, 0, NULL), rows[i].loading, rows[i].words);
   }
@@ -331,7 +331,7 @@ static void arguments_of_reading_are_checked(void **state) {
   static const char *const names[] = {"first", "second"};
   dist_checkpoint_options options = DIST_CHECKPOINT_OPTIONS_INIT;
   options.names = names;
-  assert_ok(dist_checkpoint_save(strategy, path.text, twice, 2, &options)); /* one value under two names */
+  assert_ok(dist_checkpoint_save(strategy, path.text, twice, 2, &options)); /* one variable under two names */
   dist_checkpoint *file = NULL;
   dist_tensor tensor;
   dist_value *value = NULL;
@@ -357,7 +357,7 @@ static void arguments_of_reading_are_checked(void **state) {
 }
 
 int main(int argc, char **argv) {
-  if (argc == 3) { /* an assertion that fails outside a test ends the program with a status of its own */
+  if (argc == 3) { /* if an assertion fails outside a test, the program ends with a status of its own */
     (strcmp(argv[1], "write") == 0 ? save_examples : load_examples)(argv[2]);
     return 0;
   }

@@ -9,7 +9,7 @@
 
 static const float before[2] = {8, 9};
 
-/* "w" F32 [2] and "v" F32 [2]; both are `before` until something is loaded into them. */
+/* "w" F32 [2] and "v" F32 [2]. Both contain `before` until a file is loaded. */
 typedef struct pair {
   dist_strategy *strategy;
   dist_variable *variables[2];
@@ -34,7 +34,7 @@ static dist_status load(const pair *p, file_path path, size_t n, const dist_chec
   return dist_checkpoint_load(p->strategy, path.text, (dist_variable **)p->variables, n, options);
 }
 
-/* Every copy of both is `expected`; then `before` once more. */
+/* Asserts that every copy of both is `expected`, and sets them to `before` again. */
 static void check_and_set_back(const pair *p, const void *expected) {
   for (int k = 0; k < 4; k++) {
     assert_memory_equal(copy_of(p->variables[k / 2], k % 2), expected, sizeof before);
@@ -105,7 +105,7 @@ static const made_up headers[] = {
     {"{" V "," V "}", 8, DIST_DATA_LOSS, "the header has the tensor \"v\" twice"},
     {"{" V ",\"a\\u0000b\":{}}", 8, DIST_DATA_LOSS, "\"a\" has a NUL inside"},
     {"{\"a\\u001b[31m\":{}}", 8, DIST_DATA_LOSS, "tensor \"a\\x1b[31m\""},
-    /* Sizes and places */
+    /* Sizes and offsets */
     {"{" T("v", "F32", "3", 0, 8) "}", 8, DIST_DATA_LOSS,
      "tensor \"v\": shape and dtype (F32) make 96 bits, "},
     {"{" T("v", "F4", "3", 0, 1) "}", 1, DIST_DATA_LOSS, "tensor \"v\": shape and dtype (F4) make 12 bits"},
@@ -171,7 +171,8 @@ static void made_up_headers(void **state) {
   }
 }
 
-/* What is unusual, but right: order, spaces, places that are not aligned, types that libdist has not. */
+/* Unusual but valid headers: order, spaces, offsets that are not aligned, dtypes that libdist does not have.
+ */
 static void unusual_headers(void **state) {
   const pair *p = *state;
   static const made_up rows[] = {
@@ -205,7 +206,7 @@ static void unusual_headers(void **state) {
   }
 }
 
-/* The first 8 bytes alone, and a header that says to be longer than it is. */
+/* Only the first 8 bytes, and a header that is shorter than its length field. */
 static void lengths_that_are_none(void **state) {
   const pair *p = *state;
   static const uint64_t lengths[] = {0, 1, 9, 100000000, 100000001, INT64_MAX, UINT64_MAX};
@@ -256,7 +257,7 @@ static void put_byte(const char *path, size_t at, unsigned char byte) {
   close(file);
 }
 
-/* Every file that is shorter, or differs in one bit, is refused, or has the same values. */
+/* Every file that is shorter or differs in one bit is either rejected or has the same values. */
 static void cut_and_changed_files(void **state) {
   const pair *p = *state;
   const file_path path = path_of("changed");
@@ -283,7 +284,7 @@ static void cut_and_changed_files(void **state) {
     put_byte(path.text, bit / 8, data[bit / 8] ^ (unsigned char)(1u << bit % 8));
     if (load(p, path, 2, &options) != DIST_OK) {
       check_unchanged(p, "a changed bit");
-      if (bit / 8 >= size - 16) /* in the data */
+      if (bit / 8 >= size - 16) /* the bit belongs to the data */
         assert_has(dist_last_error(),
                    bit / 8 >= size - 8 ? "tensor \"w\": the data is corrupt" : "tensor \"v\": the data");
       continue;
@@ -292,7 +293,7 @@ static void cut_and_changed_files(void **state) {
     assert_memory_equal(&loaded, &position, sizeof loaded);
     check_and_set_back(p, saved);
   }
-  assert_true(accepted <= 8 * 16); /* only where the header's own checksum is called something else */
+  assert_true(accepted <= 8 * 16); /* only changes of the key of the header's own checksum */
   free(data);
 }
 

@@ -12,7 +12,7 @@
 
 enum { COUNT = 40000, ROUNDS = 40 };
 
-/* Two tensors whose elements are all the number of the save. */
+/* Fills two tensors with the number of the save. */
 static void fill(dist_variable **variables, int64_t number) {
   for (int v = 0; v < 2; v++) {
     for (int i = 0; i < COUNT; i++) ((int64_t *)copy_of(variables[v], 0))[i] = number;
@@ -27,7 +27,7 @@ static void make(dist_strategy *strategy, dist_variable **out) {
   free(zeros);
 }
 
-/* Says so after every save, until it is killed. */
+/* Saves and reports each save until the process is killed. */
 static void save_on_and_on(const char *path, int32_t sharded, int saved) {
   dist_strategy *strategy = strategy_of_kind(DIST_STRATEGY_ONE_DEVICE, 1);
   dist_variable *variables[2];
@@ -41,7 +41,7 @@ static void save_on_and_on(const char *path, int32_t sharded, int saved) {
   }
 }
 
-/* Returns the number of the save that the file is of. */
+/* Returns the number of the save that made the file. */
 static int64_t load_whole(const char *path) {
   dist_strategy *strategy = strategy_of_kind(DIST_STRATEGY_ONE_DEVICE, 1);
   dist_variable *variables[2];
@@ -72,7 +72,7 @@ static void kill_again_and_again(const char *name, int32_t sharded) {
     close(saved[1]);
     char sign;
     for (int saves = rand() % 3 + 1; saves > 0; saves--) assert_int_equal(read(saved[0], &sign, 1), 1);
-    const struct timespec pause = {0, rand() % 3000000}; /* somewhere in the next save */
+    const struct timespec pause = {0, rand() % 3000000}; /* until some moment in the next save */
     nanosleep(&pause, NULL);
     assert_int_equal(kill(child, SIGKILL), 0);
     int status = 0;
@@ -83,7 +83,7 @@ static void kill_again_and_again(const char *name, int32_t sharded) {
     const int more = count_names(".dist-", 1);
     assert_true(more <= 1 + sharded);
     left += more > 0;
-    /* The shard, and another one of the save before or after. */
+    /* The shard of this save, and possibly that of the previous or the next one. */
     assert_in_range(count_names("", 0), 1 + sharded, 1 + 2 * sharded);
   }
   fprintf(stderr, "# in %d of %d rounds a file was being written\n", left, ROUNDS);
@@ -100,8 +100,8 @@ static void a_killed_process_leaves_a_whole_index(void **state) {
   kill_again_and_again("killed.safetensors.index.json", 1);
 }
 
-/* In a child whose files may not grow beyond a limit: what a full disk is, but for the words. The signal that
- * comes with it, which ends a process, is kept from the child, and nothing of that stays. */
+/* Runs in a child whose files may not exceed a limit, which acts like a full disk with another error text.
+ * The signal SIGXFSZ, which would end the process, is blocked in the child only. */
 static int child_without_space(const char *path) {
   dist_strategy *strategy = strategy_of_kind(DIST_STRATEGY_ONE_DEVICE, 1);
   dist_variable *variables[2];
@@ -112,7 +112,8 @@ static int child_without_space(const char *path) {
   sigset_t before, after, waiting;
   signal(SIGXFSZ, SIG_DFL);
   pthread_sigmask(SIG_SETMASK, NULL, &before);
-  const struct rlimit limit = {COUNT * sizeof(int64_t) + 50000, RLIM_INFINITY}; /* inside the second tensor */
+  const struct rlimit limit = {COUNT * sizeof(int64_t) + 50000,
+                               RLIM_INFINITY}; /* ends in the second tensor */
   if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 2;
   if (dist_checkpoint_save(strategy, path, variables, 2, NULL) != DIST_RESOURCE_EXHAUSTED) return 3;
   if (strstr(dist_last_error(), "tensor \"second\": cannot be written: File too large") == NULL) return 4;

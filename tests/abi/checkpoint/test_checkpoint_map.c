@@ -11,7 +11,7 @@ enum { ROWS = 64, COLUMNS = 32, ELEMENTS = ROWS * COLUMNS, REPLICAS = 4 };
 
 static float weights[ELEMENTS];
 
-/* "w", f32 [64, 32], and "b", f32 [32]; `sharded`: an index and shards. */
+/* Saves "w", f32 [64, 32], and "b", f32 [32]. With `sharded`, saves an index and shards. */
 static void save_weights(const char *path, float first, int32_t sharded) {
   static const int64_t shape[] = {ROWS, COLUMNS};
   for (int i = 0; i < ELEMENTS; i++) weights[i] = first + (float)i;
@@ -34,7 +34,7 @@ static dist_checkpoint *open_file(const char *path) {
   return file;
 }
 
-/* NULL: all of them. */
+/* Maps one tensor, or all if `name` is NULL. */
 static dist_value *mapped(dist_checkpoint *file, const char *name) {
   dist_value *value = NULL;
   if (name == NULL) {
@@ -73,7 +73,7 @@ static void one_memory_for_all_who_ask(void **state) {
   assert_memory_equal(data_of(dist_value_get(all, "b")), weights, COLUMNS * sizeof(float));
   dist_checkpoint_destroy(file);
   assert_ok(dist_strategy_destroy(strategy));
-  /* The values keep what they need. */
+  /* The values keep the file mapped. */
   dist_value_release(first);
   dist_value_release(all);
   assert_memory_equal(data_of(second), weights, sizeof weights);
@@ -120,7 +120,7 @@ static void a_replaced_file_stays_as_it_was(void **state) {
   dist_checkpoint *file = open_file(path.text);
   dist_value *before = mapped(file, "w");
   save_weights(path.text, 1000, 0);
-  /* Asked for before and after the other file has come. */
+  /* Mapped before and after the file was replaced. */
   dist_value *after = mapped(file, "w");
   for (int i = 0; i < ELEMENTS; i++) assert_true(((const float *)data_of(before))[i] == 3.0F + (float)i);
   assert_ptr_equal(data_of(before), data_of(after));
@@ -159,7 +159,7 @@ static void checksums_are_compared_where_asked(void **state) {
   save_weights(path.text, 5, 0);
   size_t size = 0;
   unsigned char *bytes = read_file(path.text, &size);
-  bytes[size - 1] ^= 1; /* the data of "b" or "w" end there */
+  bytes[size - 1] ^= 1; /* in the last byte of "b" or "w" */
   write_file(path.text, bytes, size);
   free(bytes);
   dist_checkpoint *file = open_file(path.text);
@@ -193,7 +193,7 @@ static void who_writes_does_not_reach_the_file(void **state) {
   dist_checkpoint_destroy(file);
 }
 
-/* Data may begin anywhere, be nothing, or have a dtype that libdist does not support. */
+/* Data may begin at any offset, be empty, or have a dtype that libdist does not support. */
 static void files_of_others(void **state) {
   (void)state;
   const file_path path = path_of("others");
@@ -221,7 +221,7 @@ static void files_of_others(void **state) {
     dist_value_release(value);
     dist_value_release(read);
   }
-  /* Dtypes that libdist does not support are bytes: each element one, or all in a row. */
+  /* Dtypes that libdist does not support are read as bytes: one per element, or all in a row. */
   static const unsigned char sevens[] = {7, 7, 7};
   dist_value *all = mapped(file, NULL);
   for (int i = 0; i < 6; i++) {

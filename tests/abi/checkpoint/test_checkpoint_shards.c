@@ -98,7 +98,7 @@ static void an_index_is_json_that_names_each_tensors_file(void **state) {
   assert_has(text, wanted);
   assert_has(text, "{\"metadata\":{\"total_size\":16,\"format\":\"pt\",");
   free(text);
-  /* Both the index and the shard alone are loaded. */
+  /* Both the index and a single shard can be loaded. */
   const file_path paths[] = {path, shard};
   for (int i = 0; i < 2; i++) {
     set(o, before);
@@ -124,7 +124,7 @@ static void a_save_removes_the_shards_of_those_before_it(void **state) {
   const file_path path = path_of("again");
   assert_ok(save(o, path, 1));
   const file_path first = only_shard();
-  /* Of a save that was killed; and names that only look so. */
+  /* Shards of a save that was killed, and names that only resemble such shards. */
   const char *const others[] = {"again.00000000000000aa-00002-of-00003.safetensors",
                                 "again.aa-00002-of-00003.safetensors",
                                 "again.00000000000000aa-00002-of-00003.safetensors.bak",
@@ -145,10 +145,10 @@ static void a_save_removes_the_shards_of_those_before_it(void **state) {
   assert_int_equal(count_names("", 0), 2);
   assert_ok(load(o, path));
   all_are(o, before);
-  /* What was open is read on. */
+  /* An open checkpoint can still be read. */
   has(old, "v", saved);
   dist_checkpoint_destroy(old);
-  /* One file instead. */
+  /* Replace it by a single file. */
   set(o, saved);
   assert_ok(save(o, path, 0));
   assert_int_equal(count_names("", 0), 1);
@@ -188,7 +188,8 @@ static void an_index_is_found_through_a_link(void **state) {
   assert_ok(load(o, latest));
   all_are(o, saved);
   remove(latest.text);
-  /* A folder of links, as in Hugging Face's cache: the shards are next to the link, and nowhere else by name. */
+  /* A folder of links, as in Hugging Face's cache: the shards are found next to the link, and not next to its
+   * target. */
   const file_path blobs = path_of("blobs"), snapshot = path_of("snapshot"), index = path_of("snapshot/index");
   assert_int_equal(mkdir(blobs.text, 0777), 0);
   assert_int_equal(mkdir(snapshot.text, 0777), 0);
@@ -253,7 +254,7 @@ static void a_checkpoint_without_variables_has_an_index_alone(void **state) {
   dist_checkpoint_destroy(file);
 }
 
-/* ---- Indexes of others ---- */
+/* ---- Indexes written by other programs ---- */
 
 static const struct {
   const char *text;
@@ -342,7 +343,7 @@ static void an_index_that_was_cut_or_changed_is_found(void **state) {
   assert_non_null(key);
   const size_t at_key = (size_t)(key - (char *)text);
   for (size_t at = 0; at < size; at++) {
-    if (at - at_key < strlen("libdist.crc32")) continue; /* another key: there is no checksum then */
+    if (at - at_key < strlen("libdist.crc32")) continue; /* another key, so no checksum */
     text[at] ^= 1;
     write_file(path.text, text, size);
     assert_int_equal(load(o, path), DIST_DATA_LOSS);

@@ -32,7 +32,7 @@ static void jobs_keep_their_order(void **state) {
   assert_ok(dist_cluster_spec_task_indices(spec, "a", indices, 1, &count));
   assert_int_equal(count, 2);
   assert_int_equal(indices[0], 2);
-  assert_int_equal(indices[1], 0); /* there was no room */
+  assert_int_equal(indices[1], 0); /* the array was too small */
   assert_ok(dist_cluster_spec_task_address(spec, "a", 7, &address));
   assert_string_equal(address, "c:3");
   assert_fails(dist_cluster_spec_task_address(spec, "a", 3, &address), DIST_INVALID_ARGUMENT, "no task 3");
@@ -50,7 +50,7 @@ static void jobs_keep_their_order(void **state) {
 static void arrays_and_json_give_the_same(void **state) {
   (void)state;
   const char *const workers[] = {"a:1", "b:2"}, *const ps[] = {"c:3", "x:0", "d:4"};
-  const int32_t indices[] = {5, 1, 1}; /* the later one of two counts */
+  const int32_t indices[] = {5, 1, 1}; /* if an index occurs twice, the later task counts */
   const dist_cluster_job jobs[] = {{"worker", workers, NULL, 2}, {"ps", ps, indices, 3}};
   dist_cluster_spec *made = NULL,
                     *read =
@@ -63,7 +63,7 @@ static void arrays_and_json_give_the_same(void **state) {
   dist_cluster_spec_destroy(made), dist_cluster_spec_destroy(read), dist_cluster_spec_destroy(other);
 }
 
-/* It would be a task that cannot be asked for. */
+/* A task with this index could not be asked for. */
 static void an_index_is_not_the_mark_of_no_task(void **state) {
   (void)state;
   refused("{\"worker\": {\"-2147483648\": \"a:1\"}}",
@@ -103,15 +103,15 @@ static void what_is_no_spec_is_refused(void **state) {
   const dist_cluster_job nameless = {NULL, NULL, NULL, 0}, without = {"worker", addresses, NULL, 1};
   assert_fails(dist_cluster_spec_create(&nameless, 1, NULL, &spec), DIST_INVALID_ARGUMENT, "name of a job");
   assert_fails(dist_cluster_spec_create(&without, 1, NULL, &spec), DIST_INVALID_ARGUMENT, "address");
-  /* What a later member of the same name replaces does not count. */
+  /* A member is ignored if a later one has the same name. */
   spec = spec_of("{\"worker\": 3, \"worker\": [\"a:1\"], \"worker\": {\"0\": 4, \"00\": \"b:2\"}}");
   assert_string_equal(dist_cluster_spec_json(spec), "{\"worker\":[\"b:2\"]}");
   dist_cluster_spec_destroy(spec);
 }
 
-/* ---- Limits: the most that is taken, and one more ---- */
+/* ---- Limits: the largest accepted size, and one more ---- */
 
-/* `head`, n times `item`, parted by commas, and `tail`. */
+/* Returns `head`, n times `item` separated by commas, and `tail`. */
 static char *repeated(const char *head, const char *item, size_t n, const char *tail) {
   const size_t length = strlen(item);
   char *text = malloc(strlen(head) + n * (length + 1) + strlen(tail) + 1), *at = text;
@@ -289,7 +289,7 @@ static void without_a_chief_worker_0_is_it(void **state) {
     assert_ok(dist_cluster_should_evaluate(spec, "worker", worker, &answer));
     assert_int_equal(answer, worker == 0);
   }
-  /* A program of one process does all of it. */
+  /* A program with a single process does all of it. */
   assert_ok(dist_cluster_should_save_checkpoint(empty, NULL, DIST_TASK_UNSET, &answer));
   assert_int_equal(answer, 1);
   assert_ok(dist_cluster_collective_leader(empty, NULL, DIST_TASK_UNSET, text, sizeof text));

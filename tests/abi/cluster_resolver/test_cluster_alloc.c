@@ -6,7 +6,7 @@
 #include <dist/experimental/rendezvous.h>
 #include "../alloc_support.h"
 
-/* A resolver of each kind is made and asked. */
+/* Creates a resolver of each kind and calls its functions. */
 static dist_status make_spec(const dist_cluster_spec_options *options, dist_cluster_spec **out_spec) {
   const char *const addresses[] = {"a-host-with-a-name-of-some-length:1", "another-host-with-such-a-name:2"};
   const dist_cluster_job job = {"worker", addresses, NULL, 2};
@@ -101,7 +101,7 @@ static void every_request_is_refused_once(void **state) {
     assert_int_equal(atomic_load(&a.live_bytes), 0);
   }
   assert_true(refused > 50);
-  assert_true(ended > 40); /* an explanation says in words what it could not find out */
+  assert_true(ended > 40); /* an explanation reports what it could not determine */
 }
 
 int main(void) {

@@ -25,7 +25,7 @@ static void slurm_places_tasks_by_host(void **state) {
   assert_string_equal(ids, "");
   explains(resolver, "resolver: Slurm");
   clear_environment(NULL);
-  has_task(resolver, "worker", 2); /* it was read once */
+  has_task(resolver, "worker", 2); /* the environment is read once */
   dist_cluster_resolver_destroy(resolver);
 }
 
@@ -70,7 +70,7 @@ static void gpus_follow_the_distribution_of_the_step(void **state) {
   char ids[16];
   has_master(resolver, NULL, DIST_TASK_UNSET, "grpc://a:8889");
   assert_ok(dist_cluster_resolver_gpu_ids(resolver, ids, sizeof ids));
-  assert_string_equal(ids, "2,3"); /* the second task of its host */
+  assert_string_equal(ids, "2,3"); /* it is the second task of its host */
   dist_cluster_resolver_destroy(resolver);
 }
 
@@ -213,7 +213,7 @@ static void a_place_other_than_slurms_is_refused(void **state) {
   dist_cluster_resolver_destroy(resolver);
 }
 
-/* To take the shorter one would leave tasks of the step out. */
+/* Using the shorter list would omit tasks of the step. */
 static void slurm_lists_are_equally_long(void **state) {
   (void)state;
   dist_slurm_options good = DIST_SLURM_OPTIONS_INIT, slurm;
@@ -239,7 +239,7 @@ static void slurm_lists_are_equally_long(void **state) {
   no_slurm(&slurm, DIST_INVALID_ARGUMENT, "host_list has the host \"a\" twice");
 }
 
-/* Whatever the rank: where no GPUs are shared out, nobody has any. */
+/* If GPUs are not assigned, no rank has any, not even one beyond the step. */
 static void a_rank_beyond_the_step_has_no_task(void **state) {
   (void)state;
   dist_slurm_options slurm = DIST_SLURM_OPTIONS_INIT;
@@ -301,7 +301,7 @@ static void slurm_lists_are_limited(void **state) {
                "65536 hosts");
   assert_fails(dist_slurm_expand_host_list("n[1-2147483647]", count_hosts, &n), DIST_INVALID_ARGUMENT,
                "65536 hosts");
-  assert_int_equal(n, 0); /* none came before the failure */
+  assert_int_equal(n, 0); /* no host was reported before the failure */
   assert_fails(dist_slurm_expand_host_list("n[1-9999999999999999999]", count_hosts, &n),
                DIST_INVALID_ARGUMENT, "18 digits");
   assert_fails(dist_slurm_expand_host_list("n[1-256][1-257]", count_hosts, &n), DIST_INVALID_ARGUMENT,

@@ -9,7 +9,7 @@ static dist_cluster_resolver *simple(const char *json, const dist_cluster_resolv
   dist_cluster_spec *spec = spec_of(json);
   dist_cluster_resolver *resolver = NULL;
   assert_ok(dist_cluster_resolver_create_simple(spec, options, &resolver));
-  dist_cluster_spec_destroy(spec); /* the resolver holds it */
+  dist_cluster_spec_destroy(spec); /* the resolver keeps it */
   return resolver;
 }
 
@@ -156,7 +156,7 @@ static void bad_options_are_refused(void **state) {
   dist_cluster_spec_destroy(spec);
 }
 
-/* ---- Unions, and resolvers of the host's own ---- */
+/* ---- Unions, and host resolvers ---- */
 
 static void the_first_of_a_union_answers(void **state) {
   (void)state;
@@ -184,7 +184,7 @@ static void the_first_of_a_union_answers(void **state) {
   dist_cluster_resolver_destroy(both), dist_cluster_resolver_destroy(outer);
 }
 
-/* Unions of unions would ask for ever: each doubles what the one in it asks. */
+/* Unions of unions would take exponential time, because each one doubles the calls of those inside it. */
 static void unions_are_limited(void **state) {
   (void)state;
   dist_cluster_resolver *inner = simple("{\"worker\": [\"a:1\"]}", NULL), *outer = NULL;
@@ -213,13 +213,13 @@ typedef struct own {
   int released;
   int32_t id;
   dist_status fails;
-  const char *text; /* what texts are */
+  const char *text; /* the answer to all questions for a text */
 } own;
 
 static dist_status own_spec(dist_cluster_spec **out_spec, void *user_data) {
   const own *self = user_data;
   const dist_status status = dist_cluster_spec_from_json("{\"worker\": [\"a:1\", \"b:2\"]}", NULL, out_spec);
-  return status != DIST_OK ? status : self->fails; /* it is handed over even so */
+  return status != DIST_OK ? status : self->fails; /* the resolver takes it over even if this fails */
 }
 
 static dist_status own_text(char *out_text, size_t size_bytes, int32_t *out_is_set, void *user_data) {
@@ -309,7 +309,7 @@ static void a_strategy_holds_its_resolver(void **state) {
     has_spec(found, "{\"worker\":[\"a:1\",\"b:2\"]}");
     dist_strategy_properties properties = DIST_STRATEGY_PROPERTIES_INIT;
     assert_ok(dist_strategy_query(strategy, &properties));
-    assert_int_equal(properties.num_workers, 1); /* a strategy stays of one process */
+    assert_int_equal(properties.num_workers, 1); /* the strategy still has one process */
     assert_int_equal(self.released, with_functions);
     assert_ok(dist_strategy_destroy(strategy));
     assert_int_equal(self.released, with_functions + 1);

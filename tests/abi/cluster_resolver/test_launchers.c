@@ -56,7 +56,7 @@ static void each_launcher_counts(void **state) {
   for (size_t k = 0; k < COUNT_OF(names); ++k) {
     clear_launchers(state);
     meets_none(NULL, DIST_FAILED_PRECONDITION, "the rank of this process is not known");
-    setenv(names[k][0], "", 1); /* as if it were not set */
+    setenv(names[k][0], "", 1); /* an empty variable counts as not set */
     meets_none(NULL, DIST_FAILED_PRECONDITION, "mpirun");
     setenv(names[k][0], "0", 1);
     meets_none(NULL, DIST_FAILED_PRECONDITION, "the number of workers is not known");
@@ -81,12 +81,12 @@ static void launchers_that_do_not_agree_are_named(void **state) {
   setenv("OMPI_COMM_WORLD_RANK", "2", 1);
   setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
   meets_none(NULL, DIST_FAILED_PRECONDITION, "rank 0 of 1 by RANK, but rank 2 of 4 by OMPI_COMM_WORLD_RANK");
-  /* srun starts launchers, so it counts after them. */
+  /* srun may have started the launcher, so its variables count after those of launchers. */
   unsetenv("OMPI_COMM_WORLD_RANK");
   setenv("SLURM_PROCID", "5", 1);
   setenv("SLURM_NTASKS", "8", 1);
   meets(NULL, "RANK");
-  /* The job's own variables count before all others, and options before them. */
+  /* libdist's own variables take precedence over all others, and options over them. */
   setenv("PMI_RANK", "7", 1);
   setenv("PMI_SIZE", "9", 1);
   setenv("DIST_RANK", "0", 1);
@@ -147,7 +147,7 @@ static void options_are_checked(void **state) {
   meets(&options, "resolver: rendezvous");
 }
 
-/* Two workers of this process listen on ports of their own. */
+/* Two workers of this process listen on different ports. */
 static void each_resolver_has_a_port_of_its_own(void **state) {
   (void)state;
   dist_rendezvous_options options = DIST_RENDEZVOUS_OPTIONS_INIT;

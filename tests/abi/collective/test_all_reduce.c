@@ -14,7 +14,7 @@
 
 enum { TENSORS = 6 };
 
-/* What one run reduces: inputs made before it, results looked at after it. */
+/* Inputs and outputs of one run. */
 typedef struct job {
   dist_reduce_op op;
   size_t n;
@@ -59,7 +59,7 @@ static dist_status reduce_job(dist_replica *replica, void *user_data) {
 #if defined(__x86_64__)
   const unsigned int standard = _mm_getcsr();
   if (j->rough_floating_point)
-    _mm_setcsr(standard | 0x8040 | (unsigned)(me % 4) << 13); /* FTZ, DAZ, another rounding */
+    _mm_setcsr(standard | 0x8040 | (unsigned)(me % 4) << 13); /* FTZ, DAZ, and another rounding mode */
   const unsigned int rough = _mm_getcsr();
 #endif
   j->statuses[me] = dist_all_reduce(replica, j->op, in, j->in_place ? in : out, j->n, NULL, NULL);
@@ -72,7 +72,7 @@ static dist_status reduce_job(dist_replica *replica, void *user_data) {
   return j->statuses[me];
 }
 
-/* Makes buffers, folds them plainly, reduces, compares. */
+/* Makes buffers, computes the expected results, reduces, and compares. */
 static void check_job(dist_strategy *strategy, int32_t threads, job *j, uint64_t seed) {
   const int32_t replicas = dist_strategy_num_replicas(strategy);
   make_buffers(j, replicas, seed);
@@ -108,8 +108,8 @@ static void check_job(dist_strategy *strategy, int32_t threads, job *j, uint64_t
   free_buffers(j, replicas);
 }
 
-/* Elements around the sizes where the algorithm changes: a line's 96 bytes, 1.5 KiB by the peers, 64 KiB,
- * 1 MiB. */
+/* Sizes around those where the algorithm changes: 96 bytes, 1.5 KiB for these numbers of peers, 64 KiB and 1
+ * MiB. */
 static void every_op_and_dtype(void **state) {
   (void)state;
   static const int32_t sizes[] = {1, 2, 3, 4, 7, 8};
@@ -160,7 +160,7 @@ static void lists_of_mixed_tensors(void **state) {
   for (size_t s = 0; s < COUNT_OF(sizes); s++) {
     dist_strategy *strategy = strategy_of(sizes[s], DIST_THREADS_LIBRARY);
     for (int variant = 0; variant < 12; variant++) {
-      const int64_t big = variant < 6 ? 700 : 70000; /* 70,000: more than 1 MiB together */
+      const int64_t big = variant < 6 ? 700 : 70000; /* 70,000 elements are more than 1 MiB in total */
       job j = {.op = variant % 2 == 0 ? DIST_REDUCE_SUM : DIST_REDUCE_MEAN,
                .n = TENSORS,
                .dtypes = {DIST_F32, DIST_F64, DIST_I8, DIST_BF16, DIST_COMPLEX64, DIST_I32},
@@ -177,7 +177,7 @@ static void lists_of_mixed_tensors(void **state) {
   }
 }
 
-/* More replicas than this thread's one CPU: they wait, and share the work, otherwise. */
+/* More replicas than the single CPU of this thread. They wait and divide the work in another way. */
 static void crowded_replicas(void **state) {
   (void)state;
   cpu_set_t all, one;
@@ -233,7 +233,7 @@ static dist_status try_it(dist_replica *replica, void *user_data) {
   attempt *a = user_data;
   a->status = dist_all_reduce(replica, a->op, a->in, a->out, a->n, NULL, NULL);
   read_report(&a->error);
-  return dist_barrier(replica, NULL, NULL); /* the argument was wrong; the run is not */
+  return dist_barrier(replica, NULL, NULL); /* only the argument was wrong, so the run continues */
 }
 
 static dist_strategy *single;
@@ -282,7 +282,7 @@ static void wrong_arguments(void **state) {
   bad.strides = gaps;
   refused(DIST_REDUCE_SUM, bad, good, "different strides");
   refused(DIST_REDUCE_SUM, good, vector_of(data + 2, DIST_F32, &four), "overlap");
-  refused(DIST_REDUCE_MEAN, ints, ints, "f64"); /* of integers out of place only */
+  refused(DIST_REDUCE_MEAN, ints, ints, "f64"); /* of integers only out of place */
   attempt none = {.op = DIST_REDUCE_SUM, .n = 1, .out = &bad};
   assert_ok(dist_run(single, try_it, &none, NULL));
   assert_has(none.error.message, "all_reduce: in is NULL");
@@ -292,12 +292,12 @@ static void wrong_arguments(void **state) {
   assert_ok(dist_strategy_destroy(single));
 }
 
-/* ---- A call that repeats one which was found good: nothing that is wrong with it may pass ---- */
+/* ---- Calls that repeat a valid one: every error in them must be found ---- */
 
 typedef struct repeated {
   float data[3][16];
   double wide[16];
-  int32_t other_shape; /* of this replica; -1: nobody's */
+  int32_t other_shape; /* passed by this replica; -1 = by none */
   dist_status statuses[MOST];
   report reports[MOST];
 } repeated;
@@ -331,7 +331,7 @@ static dist_status repeat(dist_replica *replica, void *user_data) {
   dist_tensor in = {r->data[0], DIST_F32, 2, shape, NULL}, out = in;
   for (int i = 0; i < 3; i++) GOOD(sum_of(replica, &in, &out, NULL));
   for (int i = 0; i < 3; i++) GOOD(sum_of(replica, &in, &out, "a tag"));
-  out.data = r->data[1]; /* out of place, like in place but for where it lies */
+  out.data = r->data[1]; /* out of place, otherwise like the in-place call */
   for (int i = 0; i < 2; i++) GOOD(sum_of(replica, &in, &out, NULL));
 
   out.data = r->data[0] + 2;
@@ -355,21 +355,21 @@ static dist_status repeat(dist_replica *replica, void *user_data) {
   WRONG(sum_of(replica, &in, &out, NULL), "shapes must be equal");
   in.shape = shape;
   out = in;
-  shape[1] = -2; /* behind the same pointer */
+  shape[1] = -2; /* changed behind the same pointer */
   WRONG(sum_of(replica, &in, &out, NULL), "shape[1] is -2");
   shape[1] = 2;
   in.ndim = out.ndim = 17;
   WRONG(sum_of(replica, &in, &out, NULL), "ndim is 17");
   in.ndim = out.ndim = 2;
   WRONG(dist_all_reduce(replica, 7, &in, &out, 1, NULL, NULL), "op is 7");
-  GOOD(sum_of(replica, &in, &out, NULL)); /* a mistake has changed nothing */
+  GOOD(sum_of(replica, &in, &out, NULL)); /* a rejected call changes nothing */
 
   dist_tensor scalar = {r->data[0], DIST_F32, 0, NULL, NULL};
   for (int i = 0; i < 3; i++) GOOD(sum_of(replica, &scalar, &scalar, NULL));
   scalar.ndim = 1;
   WRONG(sum_of(replica, &scalar, &scalar, NULL), "shape is NULL");
 
-  /* MEAN of integers has another dtype, and cannot be in place. */
+  /* MEAN of integers has another dtype, so it cannot be in place. */
   int64_t four = 4;
   dist_tensor whole = {r->data[2], DIST_I32, 1, &four, NULL}, mean = {r->wide, DIST_F64, 1, &four, NULL};
   for (int i = 0; i < 3; i++) GOOD(dist_all_reduce(replica, DIST_REDUCE_MEAN, &whole, &mean, 1, NULL, NULL));
@@ -393,7 +393,7 @@ static void repeated_calls(void **state) {
     dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
     repeated *all = calloc((size_t)replicas, sizeof *all);
     for (int run = 0; run < 2; run++) assert_ok(dist_run(strategy, repeat, all, NULL));
-    if (replicas == 3) { /* what was checked alone is still compared with the others' */
+    if (replicas == 3) { /* a call that was not checked again is still compared with those of the peers */
       all[1].other_shape = 1;
       assert_fails(dist_run(strategy, repeat_and_tell, all, NULL), DIST_INVALID_ARGUMENT, "f32[1, 2]");
       for (int32_t i = 0; i < replicas; i++) assert_int_equal(all[i].reports[0].replica, 1);
@@ -404,14 +404,14 @@ static void repeated_calls(void **state) {
   }
 }
 
-/* ---- Buffers of replicas that overlap ---- */
+/* ---- Overlapping buffers of replicas ---- */
 
 typedef struct overlaps {
   float *memory;
-  int64_t length, apart; /* replica r's output begins at r * apart; its input elsewhere */
-  int64_t alike;         /* replicas below this share replica 0's output */
+  int64_t length, apart; /* replica r's output begins at r * apart; its input is separate */
+  int64_t alike;         /* replicas below this number share replica 0's output */
   size_t n;
-  int64_t spacing; /* of the tensors of a list */
+  int64_t spacing; /* distance between the tensors of a list */
   dist_status statuses[MOST];
   report reports[MOST];
 } overlaps;
@@ -445,7 +445,7 @@ static void overlapping_replicas(void **state) {
         const size_t n = counts[c];
         const int64_t spacing = n <= 2 ? 2000000 : 8000;
         if (n > 2 && 4 * lengths[l] > spacing) continue;
-        /* Some, by a part; and two of them by the whole, where not all do. */
+        /* All outputs overlap partly; or two replicas share an output and the others do not. */
         overlaps some[] = {{.apart = lengths[l] - 1}, {.apart = lengths[l], .alike = 2}};
         for (size_t k = 0; MAY_OVERLAP && k < COUNT_OF(some); k++) {
           if (k == 1 && replicas == 2) continue;
@@ -457,7 +457,7 @@ static void overlapping_replicas(void **state) {
         }
         overlaps none = {
             .memory = memory, .length = lengths[l], .apart = lengths[l], .n = n, .spacing = spacing};
-        assert_ok(dist_run(strategy, overlapping, &none, NULL)); /* side by side */
+        assert_ok(dist_run(strategy, overlapping, &none, NULL)); /* next to each other */
       }
     }
     assert_ok(dist_strategy_destroy(strategy));
@@ -465,14 +465,14 @@ static void overlapping_replicas(void **state) {
   free(memory);
 }
 
-/* ---- Replicas that reduce in place beside replicas that do not ---- */
+/* ---- Replicas that reduce in place next to others that do not ---- */
 
 enum { MIXED_STEPS = 4 };
 
 typedef struct mixed {
   int64_t length;
   int32_t replicas;
-  int32_t in_place[MIXED_STEPS][MOST]; /* of a step and a replica */
+  int32_t in_place[MIXED_STEPS][MOST]; /* by step and replica */
   int wrong[MOST];
 } mixed;
 

@@ -19,7 +19,7 @@ static int end_strategy(void **state) {
   return dist_strategy_destroy(strategy) != DIST_OK;
 }
 
-/* A trial with all that can be wrong in it; what it begins with is right. */
+/* A trial with all arguments that can be wrong. Initially they are valid. */
 typedef struct trial {
   int32_t collective;
   dist_reduce_op op;
@@ -62,7 +62,7 @@ static dist_status make_trial(dist_replica *replica, const trial *c) {
   const int32_t right = c->destination == 0 ? (me + 1) % R : c->destination;
   const int32_t left = c->source == 0 ? (me + R - 1) % R : c->source;
   dist_replica *who = c->replica_is_null ? NULL : replica;
-  /* As of `exchanged`.
+  /* Handles the collectives of `exchanged`.
      @every collective but NONE, RETURN, MERGE_CALL, REDUCE_APPLY, HALO_EXCHANGE, RESHARD */
   switch (c->collective) {
     case DIST_COLLECTIVE_ALL_REDUCE: return dist_all_reduce(who, c->op, from, to, c->n, &c->options, NULL);
@@ -83,7 +83,7 @@ static dist_status make_trial(dist_replica *replica, const trial *c) {
   }
 }
 
-/* Those of `exchanged` that have tensors.
+/* The collectives of `exchanged` that have tensors.
  * @every collective but NONE, RETURN, BARRIER, MERGE_CALL, REDUCE_APPLY, HALO_EXCHANGE, RESHARD */
 static const int32_t collectives[] = {DIST_COLLECTIVE_ALL_REDUCE,     DIST_COLLECTIVE_BROADCAST,
                                       DIST_COLLECTIVE_REDUCE,         DIST_COLLECTIVE_GATHER,
@@ -91,7 +91,7 @@ static const int32_t collectives[] = {DIST_COLLECTIVE_ALL_REDUCE,     DIST_COLLE
                                       DIST_COLLECTIVE_SCATTER,        DIST_COLLECTIVE_ALL_TO_ALL,
                                       DIST_COLLECTIVE_SCAN,           DIST_COLLECTIVE_PERMUTE};
 
-/* ---- Wrong by itself ---- */
+/* ---- Invalid arguments ---- */
 
 typedef struct attempt {
   trial bad;
@@ -99,7 +99,7 @@ typedef struct attempt {
   report error;
 } attempt;
 
-/* Replica 0 makes the bad trial; then all make the good one. */
+/* Replica 0 makes the invalid call, and then all replicas make the valid one. */
 static dist_status try_it(dist_replica *replica, void *user_data) {
   attempt *a = user_data;
   if (dist_replica_id(replica) == 0) {
@@ -207,7 +207,7 @@ static void wrong_for_some(void **state) {
     for (size_t o = 0; o < COUNT_OF(no_ops); o++) {
       bad = good, bad.op = no_ops[o];
       refused(&bad, "op ");
-      bad.n = 0; /* also where there is nothing to reduce */
+      bad.n = 0; /* even if there is nothing to reduce */
       refused(&bad, "op ");
     }
     bad = good, bad.op = DIST_REDUCE_USER;
@@ -276,7 +276,7 @@ static void another(void *acc, const void *in, int64_t count, dist_dtype dtype, 
   one(acc, in, count, dtype, user_data);
 }
 
-/* What the culprit asks for, or, with `otherwise` 0, the others. */
+/* Returns the culprit's call, or that of the others if `otherwise` is 0. */
 static trial side(int32_t collective, enum field field, int otherwise) {
   trial c = good_call(collective);
   c.options.tag = "step";
@@ -354,7 +354,7 @@ static void replicas_that_disagree(void **state) {
         assert_string_equal(got->tag, "step");
         assert_string_equal(got->message, q.reports[0].message);
         assert_true(strlen(got->hint) > 0);
-        /* What each asked for shows the difference. */
+        /* The two descriptions must show the difference. */
         if (strcmp(got->expected, got->received) == 0)
           fail_msg("collective %d, field %d: both '%s'", (int)collectives[k], (int)field, got->expected);
       }

@@ -8,10 +8,10 @@
 typedef struct job {
   int32_t root;
   int64_t length;
-  int32_t n; /* tensors */
+  int32_t n; /* number of tensors */
   int in_place, shared_out;
   int64_t *shared;
-  int64_t *wrong; /* a slot for each replica */
+  int64_t *wrong; /* one per replica */
   atomic_int calls;
   dist_status statuses[MOST];
   report reports[MOST];
@@ -23,7 +23,7 @@ static int64_t element(int32_t replica, int32_t tensor, int64_t i) {
   return replica * 1000000007LL + tensor * 100003 + i;
 }
 
-/* Tensors of `length`, none, and a third of it. */
+/* Tensors of `length` elements, of none, and of a third. */
 static int64_t length_of(const job *j, int32_t t) { return t == 0 ? j->length : t == 1 ? 0 : j->length / 3; }
 
 static dist_status broadcast_one(dist_replica *replica, void *user_data) {
@@ -51,7 +51,7 @@ static dist_status broadcast_one(dist_replica *replica, void *user_data) {
     free(in[t].data);
   }
   j->wrong[me] = wrong;
-  /* One output for all is read by all before the next call writes it. */
+  /* All replicas read a shared output before the next call overwrites it. */
   return status != DIST_OK ? status : dist_barrier(replica, NULL, NULL);
 }
 
@@ -87,7 +87,7 @@ static dist_status write_then_read(dist_replica *replica, void *user_data) {
   job *j = user_data;
   const int32_t me = dist_replica_id(replica), n = dist_replica_num_replicas(replica);
   for (int round = 1; round <= 300; round++) {
-    j->shared[me * 16] = round; /* plain memory, a line for each */
+    j->shared[me * 16] = round; /* plain memory, one cache line per replica */
     dist_status status = dist_barrier(replica, NULL, NULL);
     for (int32_t r = 0; r < n; r++) j->wrong[me] += j->shared[r * 16] != round;
     if (status == DIST_OK) status = dist_barrier(replica, NULL, NULL);
@@ -123,7 +123,7 @@ static int64_t number_in(const dist_value *value) {
   return value == NULL || dist_value_tensor(value, &tensor) != DIST_OK ? -1 : *(int64_t *)tensor.data;
 }
 
-/* args: [per-replica]; the result: a per-replica value of twice the sum, plus the id. */
+/* args is [per-replica]. The result is a per-replica value of twice the sum plus the id. */
 static dist_status sum_and_share(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
                                  dist_value **out_result, void *user_data) {
   (void)kwargs;
@@ -185,7 +185,7 @@ static void a_merge_function_runs_once_for_all(void **state) {
 static dist_status refuses(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
                            dist_value **out_result, void *user_data) {
   (void)user_data, (void)kwargs;
-  *out_result = dist_value_retain(args); /* not leaked, and given to none */
+  *out_result = dist_value_retain(args); /* must not leak or reach any replica */
   return dist_value_size(args) == 0 && dist_strategy_num_replicas(strategy) == 3
              ? dist_fail(DIST_OUT_OF_RANGE, "no more")
              : DIST_INTERNAL;
@@ -206,7 +206,7 @@ static dist_status merge_with_errors(dist_replica *replica, void *user_data) {
   if (dist_merge_call(replica, refuses_silently, NULL, NULL, NULL, NULL, &result) != DIST_UNAVAILABLE)
     return DIST_INTERNAL;
   if (strstr(dist_last_error(), "merge function returned UNAVAILABLE") == NULL) return DIST_INTERNAL;
-  return dist_barrier(replica, NULL, NULL); /* the function failed, the meeting did not */
+  return dist_barrier(replica, NULL, NULL); /* the function failed, but the collective did not */
 }
 
 static void a_merge_functions_error_goes_to_all(void **state) {
@@ -269,7 +269,7 @@ static void a_thread_ends_inside_a_merge_function(void **state) {
   }
 }
 
-/* A result of an earlier run is never taken for that of a merge_call that was cancelled in the same place. */
+/* A cancelled merge_call never returns the result of an earlier run in the same place. */
 static dist_status merge_beside_cancel(dist_replica *replica, void *user_data) {
   job *j = user_data;
   const int32_t me = dist_replica_id(replica);
@@ -361,7 +361,7 @@ static dist_status odd_options(dist_replica *replica, void *user_data) {
   dist_status status = dist_barrier(replica, &options, NULL);
   options.timeout_ns = INT64_MAX;
   if (status == DIST_OK) status = dist_barrier(replica, &options, NULL);
-  /* Longer than a tag can be: cut, and still equal on all. */
+  /* A tag above the limit is truncated, and still equal on all replicas. */
   options.tag = "a tag of more than forty-eight bytes, which says more than a report has room for";
   return status != DIST_OK ? status : dist_barrier(replica, &options, NULL);
 }

@@ -9,7 +9,7 @@ enum { REPLICAS = 3 };
 
 typedef struct {
   dist_strategy *strategy;
-  dist_value *per_replica; /* i32[2], replica r's is {r, 10 r} */
+  dist_value *per_replica; /* i32[2]; that of replica r is {r, 10 r} */
   dist_variable *variable;
   dist_value *results[REPLICAS];
   dist_status status[REPLICAS];

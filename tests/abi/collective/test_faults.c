@@ -52,9 +52,9 @@ typedef struct scene {
   int32_t threads, num_replicas, culprit;
   enum kind kind;
   enum fault fault;
-  atomic_int waiting[MOST]; /* STALLS: has looked at the clock inside the collective */
+  atomic_int waiting[MOST]; /* STALLS: has read the clock inside the collective */
   atomic_llong now_ns;
-  dist_status first[MOST]; /* what the failing call returned */
+  dist_status first[MOST]; /* status of the call that failed */
   report reports[MOST];
 } scene;
 
@@ -82,7 +82,7 @@ static int64_t length_of(enum kind kind) {
   return kind == REDUCE_INLINE ? 5 : kind == REDUCE_TICKETS ? 300000 : 20000;
 }
 
-/* Buffers of three tensors that are freed before the call's status is looked at. */
+/* Buffers of three tensors. They are freed before the status is checked. */
 static dist_status on_tensors(dist_replica *replica, enum kind kind, enum fault change,
                               const dist_collective_options *options) {
   const size_t n = kind == REDUCE_LIST || kind == BROADCAST_LIST ? 3 : 1;
@@ -144,7 +144,7 @@ static dist_status misbehave(dist_replica *replica, scene *s) {
         while (i != s->culprit && !atomic_load(&s->waiting[i])) sched_yield();
       }
       atomic_fetch_add(&s->now_ns, 2000000000);
-      for (int32_t i = 0; i < s->num_replicas; i++) { /* they all return without this one */
+      for (int32_t i = 0; i < s->num_replicas; i++) { /* they return without this one */
         while (i != s->culprit && atomic_load(&s->waiting[i]) != 2) sched_yield();
       }
       return call(replica, s->kind, FAULTS, "step");
@@ -174,7 +174,7 @@ static dist_status act(dist_replica *replica, void *user_data) {
   return status;
 }
 
-/* Faults that show as another statement than the peers'. */
+/* Faults in which the culprit makes another call than its peers. */
 static int disagrees(enum fault fault) { return fault >= SKIPS && fault <= OTHER_FUNCTION; }
 
 static int applies(enum fault fault, enum kind kind, int32_t threads, int32_t culprit) {
@@ -186,7 +186,7 @@ static int applies(enum fault fault, enum kind kind, int32_t threads, int32_t cu
     case OTHER_OP: return tensors && !broadcast;
     case OTHER_ROOT: return broadcast;
     case OTHER_FUNCTION: return kind == MERGE;
-    case GOES: return threads != DIST_THREADS_CALLER || culprit != 0; /* the test's own thread stays */
+    case GOES: return threads != DIST_THREADS_CALLER || culprit != 0; /* the test's own thread must not end */
     default: return 1;
   }
 }
@@ -210,7 +210,7 @@ static dist_status expected_status(enum fault fault) {
   } while (0)
 
 static void check_reports(const scene *s, dist_status run, const report *error) {
-  /* Two replicas that disagree are a tie: what differs from the lowest id is to blame. */
+  /* If two replicas disagree, it is a tie: the one that differs from the lowest id is the culprit. */
   const int32_t blamed = disagrees(s->fault) && s->num_replicas == 2 ? 1 : s->culprit;
   const int tie_with_culprit_first = disagrees(s->fault) && s->num_replicas == 2 && s->culprit == 0;
   for (int32_t r = 0; r < s->num_replicas; r++) {

@@ -30,7 +30,7 @@ static dist_status reduce_gaps(dist_replica *replica, void *user_data) {
   return dist_all_reduce(replica, g->op, &in, &out, 1, NULL, NULL);
 }
 
-/* Whether it is there, and the gaps are as they were. */
+/* Whether the result is in its place, and the gaps have not changed. */
 static int is_there(const gaps *g, int32_t r, size_t place, int64_t sum, int32_t replicas) {
   if (g->op == DIST_REDUCE_MEAN) return g->out[r][place] == (double)sum / replicas;
   return ((const int32_t *)g->out[r])[place] == (int32_t)sum;
@@ -68,7 +68,7 @@ static void gaps_on_some_replicas(void **state) {
   }
 }
 
-/* Parts of a few elements, and of one replica so many that they do not go as small ones do. */
+/* Small parts, except one replica's, which is too large to travel with the slots. */
 static dist_status join_gaps(dist_replica *replica, void *user_data) {
   gaps *g = user_data;
   const int32_t r = dist_replica_id(replica);

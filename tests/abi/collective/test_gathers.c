@@ -15,7 +15,8 @@ static int make(void **state) {
   return make_strategies(DIST_THREADS_CALLER, DIST_THREADS_LIBRARY);
 }
 
-/* Every collective with what a test varies; its own things are set here. */
+/* Runs every collective with the properties that a test varies. The properties that depend on the collective
+ * are set here. */
 static void check_all_kinds(recipe given, uint64_t seed) {
   static exchange e;
   for (size_t s = 0; s < COUNT_OF(sizes); s++) {
@@ -87,7 +88,7 @@ static void lists(void **state) {
   }
 }
 
-/* Up to a few MiB: blocks that members take from each other. */
+/* Up to a few MiB, so that members take blocks from each other. */
 static void large(void **state) {
   (void)state;
   for (int32_t axis = 0; axis < 2; axis++) {
@@ -108,7 +109,7 @@ static void a_part_in_its_own_place(void **state) {
   (void)state;
   for (int32_t axis = 0; axis < 2; axis++) {
     for (int style = DENSE; style < STYLES; style++) {
-      if (style == DENSE && axis == 1) continue; /* dense parts of an inner dimension are no parts */
+      if (style == DENSE && axis == 1) continue; /* parts of an inner dimension are not dense */
       const recipe given = {.n = 2,
                             .dtypes = {DIST_F32, DIST_U16},
                             .ndim = axis == 0 ? 1 + style % 2 : 2,
@@ -151,7 +152,7 @@ static void one_output_for_all(void **state) {
   }
 }
 
-/* Members whose sizes the equations alone know: each gives r + 1 rows, and gets what the matrix says. */
+/* Uneven sizes, which follow from the equations: member p has r + 1 rows for rank r. */
 static void a_list_of_tensors_with_unlike_ranks(void **state) {
   (void)state;
   static exchange e;
@@ -166,7 +167,7 @@ static void a_list_of_tensors_with_unlike_ranks(void **state) {
       make_view(&e.out[r][1], DIST_I32, 2, (int64_t[]){3, all}, DENSE);
       fill_view(&e.in[r][0], (uint64_t)r), fill_view(&e.in[r][1], (uint64_t)r + 100);
     }
-    check_exchange(strategies[s], DIST_THREADS_CALLER, &e); /* the last axis of each */
+    check_exchange(strategies[s], DIST_THREADS_CALLER, &e); /* the last axis of each tensor */
   }
 }
 
@@ -175,7 +176,7 @@ static void permutations(void **state) {
   static exchange e;
   for (size_t s = 0; s < COUNT_OF(sizes); s++) {
     const int32_t n = sizes[s];
-    for (int32_t shift = -n; shift <= n; shift++) { /* rings both ways; 0 and n: everyone is its own */
+    for (int32_t shift = -n; shift <= n; shift++) { /* 0 and n: all send to themselves */
       for (int hole = 0; hole < 2; hole++) {
         const recipe given = {.collective = DIST_COLLECTIVE_PERMUTE,
                               .members = n,
@@ -200,13 +201,13 @@ static void permutations(void **state) {
   }
 }
 
-/* What all know of each other only once they have met. */
+/* Errors that can be detected only when all members have arrived. */
 typedef struct mismatch {
   const char *words, *hint;
   int32_t collective, culprit;
-  int64_t in, out; /* sizes; replica `culprit` has one more where it says so */
+  int64_t in, out; /* sizes; that of replica `culprit` is larger by one if more_in or more_out is set */
   int more_in, more_out;
-  int32_t destination, source; /* of the culprit; -2: as the ring has it */
+  int32_t destination, source; /* of the culprit; -2 = as in a ring */
 } mismatch;
 
 static void what_does_not_fit_together(void **state) {
@@ -258,7 +259,7 @@ static void what_does_not_fit_together(void **state) {
   }
 }
 
-/* A part that overlaps the whole, but not where it belongs; a peer's part in this one's output. */
+/* A part that overlaps the whole in a wrong place, or that is in a peer's output. */
 static void parts_in_a_wrong_place(void **state) {
   (void)state;
   static exchange e;
@@ -274,7 +275,7 @@ static void parts_in_a_wrong_place(void **state) {
       const int64_t whole = 6, part = joins(e.collective) || cut ? 2 : 6;
       for (int32_t r = 0; r < 3; r++) {
         e.destination[r] = (r + 1) % 3, e.source[r] = (r + 2) % 3;
-        int32_t *place = memory[r] + 1; /* not its own place, but within the whole of ... */
+        int32_t *place = memory[r] + 1; /* not in its own place, but within the whole */
         if (of_a_peer) place = memory[(r + 1) % 3];
         place_view(&e.in[r][0], DIST_I32, 1, cut ? &whole : &part, NULL, cut ? memory[r] : place);
         place_view(&e.out[r][0], DIST_I32, 1, cut ? &part : &whole, NULL, cut ? place : memory[r]);

@@ -48,8 +48,8 @@ static dist_status play(dist_replica *replica, void *user_data) {
   return status;
 }
 
-/* Every collective in every group, all in one run: groups overlap, and meet at the same time where they do
- * not. */
+/* Runs every collective in every group in one run. Overlapping groups take turns, and disjoint groups run at
+ * the same time. */
 static void every_collective_in_every_group(void **state) {
   (void)state;
   for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
@@ -101,7 +101,7 @@ typedef struct scene {
   dist_status statuses[R];
   report reports[R];
   int32_t groups[R];
-  atomic_int failed; /* members that have their report */
+  atomic_int failed; /* number of members that have received their report */
 } scene;
 
 static dist_status meet(dist_replica *replica, const dist_group *group, const char *tag, int64_t timeout_ns) {
@@ -121,7 +121,7 @@ static dist_status keep(scene *s, dist_replica *replica, dist_status status) {
 
 enum { OTHER_ROOT, OVERLAP, EARLY, FAILS, LATE, CANCELS };
 
-/* Replica 4, of rank 1 in group {2, 4, 5}, does something else than the others. */
+/* Replica 4, which has rank 1 in group {2, 4, 5}, does something different from the others. */
 static dist_status trouble_in_a_group(dist_replica *replica, void *user_data) {
   scene *s = user_data;
   static float memory[16];
@@ -215,9 +215,9 @@ static void reports_name_group_and_replicas(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- A group that a run comes to late ---- */
+/* ---- A group that is first used late in a run ---- */
 
-/* Replica 4 ends its part of the run, or all of it, before replicas 2 and 5 first come to their group. */
+/* Replica 4 ends its part of the run, or cancels the run, before replicas 2 and 5 first use their group. */
 static dist_status come_late(dist_replica *replica, void *user_data) {
   scene *s = user_data;
   const int32_t me = dist_replica_id(replica);
@@ -270,7 +270,8 @@ static void a_run_that_comes_late_to_a_group(void **state) {
 
 /* ---- Members that wait for each other ---- */
 
-/* which 0: two; 1: three; 2: through all replicas; 3: two, beside groups that are busy and well. */
+/* Cycles by `which`: 0 = two replicas; 1 = three; 2 = all replicas; 3 = two, next to groups that work
+ * normally. */
 static dist_status wait_around(dist_replica *replica, void *user_data) {
   scene *s = user_data;
   const int32_t me = dist_replica_id(replica);
@@ -295,7 +296,8 @@ static void replicas_that_wait_for_each_other(void **state) {
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
     options.num_replicas = R, options.threads = threads, options.timeout_ns = -1;
     dist_strategy *strategy = strategy_with(options);
-    /* What is told of replica 0, the group that it names after "of" being a's or c's number; and of its peer.
+    /* What the report contains about replica 0, where the number of the group follows "of", and about its
+     * peer.
      */
     static const char *const words[4][2] = {
         {"replica 0 in barrier #1 (tag \"first\") of group", "replica 1 in barrier #1 (tag \"second\")"},
@@ -339,9 +341,9 @@ static dist_status begin_meeting(dist_replica *replica, const dist_group *group,
   return dist_barrier(replica, &options, out_work);
 }
 
-/* a = {0, 1}, b = {0, 2}. Replica 0 waits until either has met, and only then comes to where all meet;
- * replica 1 comes to a after that. Replica 2 comes to b before, and all goes well; or, in case 0, after: then
- * nobody ever comes. */
+/* a = {0, 1}, b = {0, 2}. Replica 0 waits until one of the groups has completed, and then enters the barrier
+ * of all replicas. Replica 1 enters a after that barrier. In case 1, replica 2 enters b before it, and all
+ * succeeds. In case 0 it does not, so that no replica can continue. */
 static dist_status wait_for_either(dist_replica *replica, void *user_data) {
   scene *s = user_data;
   const int32_t me = dist_replica_id(replica);
@@ -400,7 +402,7 @@ static dist_status use_wrongly(dist_replica *replica, void *user_data) {
   scene *s = user_data;
   dist_group *made = NULL;
   const int32_t me = dist_replica_id(replica);
-  if (me == 0) { /* no member of a; and b belongs to another strategy */
+  if (me == 0) { /* not a member of a; b belongs to another strategy */
     keep(s, replica, meet(replica, s->a, NULL, 0));
     if (s->statuses[0] != DIST_INVALID_ARGUMENT || strstr(dist_last_error(), "is not a member") == NULL)
       return DIST_INTERNAL;
@@ -417,7 +419,7 @@ static dist_status use_wrongly(dist_replica *replica, void *user_data) {
   options.group = s->a;
   if (me != 0 && dist_merge_call(replica, NULL, NULL, NULL, NULL, &options, NULL) != DIST_INVALID_ARGUMENT)
     return DIST_INTERNAL;
-  return dist_barrier(replica, NULL, NULL); /* nothing of this was the run's fault */
+  return dist_barrier(replica, NULL, NULL); /* the run is not affected by any of these errors */
 }
 
 static void group_misuse(void **state) {
@@ -445,7 +447,7 @@ static void group_misuse(void **state) {
   s.b = GROUP(other, 0, 1);
   assert_ok(dist_run(strategy, use_wrongly, &s, NULL));
   assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "the strategy still has groups");
-  assert_healthy(DIST_THREADS_LIBRARY, strategy); /* it is as it was */
+  assert_healthy(DIST_THREADS_LIBRARY, strategy); /* the strategy is not affected */
   assert_ok(dist_group_destroy(s.a));
   assert_ok(dist_group_destroy(s.b));
   assert_ok(dist_strategy_destroy(strategy));

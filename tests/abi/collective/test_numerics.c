@@ -17,7 +17,7 @@
 
 enum { POOL = 96, ELEMENTS = 67, WIDEST = 32 };
 
-/* A fixed pool of contributions, and how it is dealt: replica r brings `count[r]` of them. */
+/* A fixed pool of contributions, and their distribution: replica r has `count[r]` of them. */
 typedef struct deal {
   dist_dtype dtype;
   dist_reduce_op op;
@@ -25,20 +25,20 @@ typedef struct deal {
   int32_t numerics;
   _Alignas(8) unsigned char data[POOL][ELEMENTS * 8];
   double weights[POOL];
-  int order[POOL]; /* the order in which the pool is dealt */
+  int order[POOL]; /* the order in which the pool is distributed */
   size_t first[WIDEST + 1];
   _Alignas(8) unsigned char out[WIDEST][ELEMENTS * 8];
 } deal;
 
-/* What adds up badly: cancellation, a huge range, subnormals, halves that tie, zeros of both signs. */
+/* Numbers that are difficult to add: cancellation, a huge range, subnormals, ties, zeros of both signs. */
 static double nasty_number(uint64_t bits, size_t i, size_t element) {
   const double sign = bits & 1 ? -1 : 1, unit = 1.0 + (double)(bits >> 12 & 0xFFFFF) / 1048576.0;
   switch (element % 8) {
     case 0: return sign * unit;
-    case 1: return i % 2 == 0 ? ldexp(unit, 100) : i % 4 == 1 ? -ldexp(unit, 100) : 1.0; /* mostly cancels */
+    case 1: return i % 2 == 0 ? ldexp(unit, 100) : i % 4 == 1 ? -ldexp(unit, 100) : 1.0; /* most cancel */
     case 2: return sign * ldexp(unit, (int)(bits >> 40 & 255) - 128);
     case 3: return sign * ldexp((double)(bits >> 50), -149);
-    case 4: return i == 0 ? 16777216.0 : i % 3 == 0 ? 1.0 : ldexp(1.0, -40); /* ties, and what breaks them */
+    case 4: return i == 0 ? 16777216.0 : i % 3 == 0 ? 1.0 : ldexp(1.0, -40); /* ties, and tie breakers */
     case 5: return i % 2 == 0 ? -0.0 : 0.0;
     case 6: return -0.0;
     default: return i < 48 ? ldexp(unit, 127) : -ldexp(unit, 127);
@@ -48,7 +48,7 @@ static double nasty_double(uint64_t bits, size_t i, size_t element) {
   const double sign = bits & 1 ? -1 : 1, unit = 1.0 + (double)(bits >> 12) / 4503599627370496.0;
   switch (element % 5) {
     case 0: return sign * ldexp(unit, (int)(bits >> 3 & 2047) - 1074);
-    case 1: return i < 48 ? ldexp(unit, 1023) : -ldexp(unit, 1023); /* overflows on the way, not at the end */
+    case 1: return i < 48 ? ldexp(unit, 1023) : -ldexp(unit, 1023); /* overflows, but not in the end */
     case 2: return sign * ldexp((double)(bits >> 60), -1074);
     case 3: return i == 0 ? 9007199254740992.0 : i == 1 ? 1.0 : ldexp(1.0, -1000 + (int)i);
     default: return nasty_number(bits, i, element / 5);
@@ -58,7 +58,7 @@ static double nasty_double(uint64_t bits, size_t i, size_t element) {
 static void fill_pool(deal *d, uint64_t seed) {
   for (size_t p = 0; p < POOL; p++) {
     d->weights[p] = next_random(&seed) % 5 == 0 ? 0 : (double)(next_random(&seed) % 4096) / 37;
-    fill_random(d->dtype, d->data[p], ELEMENTS, next_random(&seed)); /* the last ones stay random: NaN, inf */
+    fill_random(d->dtype, d->data[p], ELEMENTS, next_random(&seed)); /* the last stay random: NaN, inf */
     for (size_t e = 0; e < ELEMENTS - 16; e++) {
       const uint64_t bits = next_random(&seed);
       const double x = d->dtype == DIST_F64 ? nasty_double(bits, p, e) : nasty_number(bits, p, e);
@@ -74,7 +74,8 @@ static void fill_pool(deal *d, uint64_t seed) {
   }
 }
 
-/* Equal hands, or hands that grow; dealt from the top, or shuffled. Each replica has one or more. */
+/* Distributes the pool: equal or growing numbers per replica, in order or shuffled. Each replica gets at
+ * least one. */
 static void deal_out(deal *d, int32_t replicas, int way) {
   size_t at = 0;
   for (int32_t r = 0; r < replicas; r++) {
@@ -111,7 +112,7 @@ static dist_status add_hand(dist_replica *replica, void *user_data) {
   return dist_all_reduce(replica, d->op, in, &out, 1, &options, NULL);
 }
 
-/* What a sum that is dealt out gives, beside what is expected. */
+/* Compares the sum of a distribution with the expected one. */
 static void compare_hand(const deal *d, int32_t replicas, int way, unsigned char (*expected)[8]) {
   for (int32_t r = 0; r < replicas; r++) {
     for (size_t e = 0; e < ELEMENTS; e++) {
@@ -123,7 +124,7 @@ static void compare_hand(const deal *d, int32_t replicas, int way, unsigned char
   }
 }
 
-/* By the tree over all contributions in their order, whichever replica brings how many of them. */
+/* The tree covers all contributions in order, regardless of how many each replica has. */
 static void tree_however_it_is_dealt(void **state) {
   (void)state;
   static const int32_t sizes[] = {1, 2, 3, 4, 5, 8, 16, 32};
@@ -188,7 +189,7 @@ static void reproducible_however_it_is_dealt(void **state) {
   }
 }
 
-/* NaN has one pattern, and all replicas have the same bits. */
+/* NaN has a single bit pattern, which is equal on all replicas. */
 static void reproducible_nan(void **state) {
   (void)state;
   static deal d;
@@ -216,21 +217,21 @@ static void reproducible_nan(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- ORDERED: one hash, whatever is varied ---- */
+/* ---- ORDERED: all variations give one hash ---- */
 
 enum { TOTAL = 70000, MOST_PIECES = 7 };
 
 typedef struct ordered {
   int32_t numerics;
-  size_t pieces;    /* tensors of the list that the data are cut into; they need not be equal */
-  int one_by_one;   /* a collective for each instead */
+  size_t pieces;    /* number of tensors into which the data are divided, perhaps unevenly */
+  int one_by_one;   /* a separate collective for each tensor */
   uint64_t arrival; /* seed of the delays before each collective */
-  int rough;        /* the host flushes subnormals to zero and rounds elsewhere */
+  int rough;        /* the host flushes subnormals to zero and uses another rounding mode */
   float *in[WIDEST], *out[WIDEST];
   int changed[WIDEST];
 } ordered;
 
-/* Delays that need no clock: some turns of the CPU, some looks, nothing. */
+/* Delays without a clock: some yields, some spins, or nothing. */
 static void come_late(uint64_t *seed) {
   const uint64_t bits = next_random(seed);
   for (uint64_t i = 0; i < bits % 7; i++) sched_yield();
@@ -317,7 +318,7 @@ static void the_same_bits_whatever_varies(void **state) {
   }
 }
 
-/* ---- How large elements of the host's operator may be, by a tree ---- */
+/* ---- Maximum size of elements of a host operator, with TREE ---- */
 
 typedef struct large {
   size_t bytes, contributions;
@@ -325,7 +326,7 @@ typedef struct large {
   report error;
 } large;
 
-/* Bytes that all calls change in a way that depends on their order. */
+/* Changes all bytes in a way that depends on the order of the calls. */
 static void mingle(void *acc, const void *in, int64_t count, dist_dtype dtype, void *user_data) {
   (void)dtype;
   const size_t bytes = count * *(const size_t *)user_data;
@@ -367,7 +368,7 @@ static dist_status fold_large(dist_replica *replica, void *user_data) {
 
 static void large_elements_of_the_host(void **state) {
   (void)state;
-  /* The most contributions that elements of a size may have, as collective.h says it. */
+  /* The maximum number of contributions for elements of a size, as documented in collective.h. */
   static const struct {
     size_t bytes, most;
   } limits[] = {{4096, 3}, {3072, 7}, {2048, 15}, {1536, 31}, {1216, 63}, {576, 1024}, {8, 1024}};
@@ -386,7 +387,7 @@ static void large_elements_of_the_host(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- What REPRODUCIBLE does not offer ---- */
+/* ---- Unsupported with REPRODUCIBLE ---- */
 
 typedef struct refusal {
   dist_reduce_op op;

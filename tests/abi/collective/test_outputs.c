@@ -90,7 +90,7 @@ static dist_status reshard(dist_replica *r, const dist_tensor *in, dist_tensor *
 typedef struct row {
   const char *name;
   collective call;
-  int dense_only; /* of its inputs */
+  int dense_only; /* its inputs must be dense */
 } row;
 /* @every collective but NONE, RETURN, BARRIER, MERGE_CALL: they write no tensors */
 static const row collectives[] = {
@@ -119,7 +119,7 @@ static void expect(const char *name, const char *what, dist_status status, dist_
            dist_last_error());
 }
 
-/* What lies in the other's bytes without being the same: backwards, or rows in another order. */
+/* Inputs in the bytes of the output, but in another order: backwards, or with permuted rows. */
 static dist_status in_over_out(dist_replica *replica, void *user_data) {
   (void)user_data;
   static float memory_of_both[64];
@@ -152,7 +152,7 @@ static void inputs_and_outputs_are_the_same_or_apart(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* One replica, so that each call meets nobody, and an error is its own. */
+/* With one replica, no call waits for a peer, and each error belongs to the call. */
 static dist_status call_all(dist_replica *replica, void *user_data) {
   (void)user_data;
   for (size_t i = 0; i < COUNT_OF(collectives); i++) {
@@ -183,7 +183,7 @@ static void collectives_write_each_element_once(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* Also where the call before was one and the same, but for the strides. */
+/* Alternates with calls that differ only in the strides. */
 static dist_status alternate(dist_replica *replica, void *user_data) {
   (void)user_data;
   static int64_t one_place[] = {0};

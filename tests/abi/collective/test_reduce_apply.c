@@ -14,8 +14,8 @@ typedef struct step {
   size_t num_states;
   int shared_parameters, shared_states;
   void *parameters[MEMBERS][TENSORS], *states[MEMBERS][STATES][TENSORS];
-  void *first_parameters[TENSORS], *first_states[STATES][TENSORS]; /* as they were */
-  unsigned char *touched[TENSORS]; /* by the callback: how often each element */
+  void *first_parameters[TENSORS], *first_states[STATES][TENSORS]; /* before the step */
+  unsigned char *touched[TENSORS]; /* how often the callback has processed each element */
   double norms[MEMBERS];
   atomic_int wrong_blocks;
 } step;
@@ -25,9 +25,10 @@ static step s;
 static dist_dtype dtype_at(size_t t) { return s.e.out[0][t].tensor.dtype; }
 static size_t elements_at(size_t t) { return (size_t)elements_in(&s.e.out[0][t]); }
 
-/* ---- What a callback does ---- */
+/* ---- The callback ---- */
 
-/* parameter = parameter - gradient + the states; states count. In f64, whatever the dtype. */
+/* Computes parameter = parameter - gradient + the states, and counts in the states. Uses f64 for all dtypes.
+ */
 static void store_number(dist_dtype dtype, void *at_element, double x) {
   const float narrow = (float)x;
   const uint16_t half = dtype == DIST_F16 ? to_f16(narrow) : to_bf16(narrow);
@@ -54,7 +55,7 @@ static void update_element(dist_dtype dtype, const void *gradient, void *paramet
 
 static void callback(const dist_block *block, void *user_data) {
   const size_t size = size_of(block->dtype), first = (size_t)block->first, count = (size_t)block->count;
-  int wrong = user_data != &s || block->tensor >= s.e.n; /* replica 0's user_data, whoever does the block */
+  int wrong = user_data != &s || block->tensor >= s.e.n; /* all blocks use replica 0's user_data */
   if (!wrong) {
     const size_t t = block->tensor;
     wrong = block->dtype != dtype_at(t) || count == 0 || first + count > elements_at(t) ||
@@ -109,7 +110,7 @@ static dist_status take_step(dist_replica *replica, void *user_data) {
 
 /* ---- The oracle ---- */
 
-/* The sum of squares of some elements, in the stated order. */
+/* Returns the sum of squares of some elements in the documented order. */
 static double squares(dist_dtype dtype, const char *data, size_t count) {
   double lanes[32] = {0}, sum = 0;
   for (size_t i = 0; i < count; i++) {
@@ -120,7 +121,7 @@ static double squares(dist_dtype dtype, const char *data, size_t count) {
   return sum;
 }
 
-/* Cells of 64 KiB, in pieces of 8 KiB; each tensor begins a unit of 64 bytes. */
+/* Adds cells of 64 KiB in pieces of 8 KiB. Each tensor starts at a unit of 64 bytes. */
 static double norm_of(char *const *gradients) {
   double total = 0, cell = 0;
   size_t at_unit = 0;
@@ -239,7 +240,7 @@ static void *same_numbers(size_t t, const void *from) {
 
 static void make_step(const recipe *given) {
   make_exchange(&s.e, given);
-  for (int32_t r = 0; s.clip_norm > 0 && r < s.e.members; r++) { /* a norm of finite numbers */
+  for (int32_t r = 0; s.clip_norm > 0 && r < s.e.members; r++) { /* replaced so that the norm is finite */
     for (size_t t = 0; t < lists_of(&s.e, r) * s.e.n; t++) {
       view *v = &s.e.in[r][t];
       uint64_t seed = given->seed + (uint64_t)r * 100 + t;
@@ -287,7 +288,7 @@ static void check_step(dist_strategy *strategy, int32_t threads, const recipe *g
   free_step();
 }
 
-/* k says what varies. */
+/* The bits of k select the properties. */
 static recipe recipe_of(uint64_t k, int32_t members, int64_t most) {
   recipe given = {.collective = DIST_COLLECTIVE_ALL_REDUCE,
                   .op = k % 2 == 0 ? DIST_REDUCE_MEAN : DIST_REDUCE_SUM,
@@ -334,7 +335,7 @@ static void callbacks(void **state) {
   every_step(DIST_APPLY_CALLBACK);
 }
 
-/* Other dtypes are for the callback; MEAN of integers gives parameters of another. */
+/* Only the callback supports other dtypes. With MEAN of integers, the parameters have another dtype. */
 static void callbacks_of_every_dtype(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(3, DIST_THREADS_CALLER);
@@ -343,14 +344,14 @@ static void callbacks_of_every_dtype(void **state) {
       recipe given = recipe_of(0, 3, 70);
       given.dtypes[0] = dtype, given.op = op;
       s.kind = DIST_APPLY_CALLBACK, s.clip_norm = 0, s.num_states = 0, s.momentum = 0;
-      if (dtype >= DIST_I8 && op != DIST_REDUCE_MEAN) given.op = DIST_REDUCE_MAX; /* in its own range */
+      if (dtype >= DIST_I8 && op != DIST_REDUCE_MEAN) given.op = DIST_REDUCE_MAX; /* no overflow */
       check_step(strategy, DIST_THREADS_CALLER, &given);
     }
   }
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* More than a MiB, so that members take cells from each other. */
+/* More than 1 MiB, so that members take cells from each other. */
 static void large(void **state) {
   (void)state;
   for (size_t z = 1; z < COUNT_OF(sizes); z += 3) {
@@ -366,7 +367,7 @@ static void large(void **state) {
   }
 }
 
-/* ---- Options that are refused ---- */
+/* ---- Rejected options ---- */
 
 typedef struct bad {
   const char *words;
@@ -429,7 +430,7 @@ static void options_that_are_refused(void **state) {
       {"are one buffer", WRONG, {.kind = SGD}, DIST_F32, DIST_F32, 3},
       {"row-major", WRONG, {.kind = SGD}, DIST_F32, DIST_F32, 4},
       {"shape", WRONG, {.kind = SGD}, DIST_F32, DIST_F32, 5},
-      {"shape", WRONG, {.kind = SGD, .clip_norm = 1}, DIST_F32, DIST_F32, 5}, /* its size is not asked */
+      {"shape", WRONG, {.kind = SGD, .clip_norm = 1}, DIST_F32, DIST_F32, 5}, /* its size is not read */
       {"cannot be planned", WRONG, {.kind = SGD}, DIST_F32, DIST_F32, 6},
       {"apply is NULL", WRONG, {.kind = SGD}, DIST_F32, DIST_F32, 7},
       {"shapes must be equal", WRONG, {.kind = SGD, .clip_norm = 1}, DIST_F32, DIST_F32, 8},
@@ -453,7 +454,7 @@ static void options_that_are_refused(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* What members must have in common. */
+/* Options that must be equal on all members. */
 static dist_status disagree(dist_replica *replica, void *user_data) {
   const int what = *(int *)user_data, odd = dist_replica_id(replica) == 1;
   bad b = {"", DIST_OK, {.kind = DIST_APPLY_SGD, .learning_rate = 1, .clip_norm = 1}, DIST_F32, DIST_F32, 0};

@@ -14,7 +14,7 @@ static int make(void **state) {
   return make_strategies(DIST_THREADS_LIBRARY, DIST_THREADS_CALLER);
 }
 
-/* Whether a collective can be what the recipe says. */
+/* Whether a collective can have these properties. */
 static int possible(const recipe *given) {
   for (size_t t = 0; t < given->n; t++) {
     if (given->op != DIST_REDUCE_USER && !allowed(given->op, given->dtypes[t])) return 0;
@@ -23,7 +23,7 @@ static int possible(const recipe *given) {
   return given->op != DIST_REDUCE_MEAN && !given->several && !given->one_out;
 }
 
-/* Every collective on every number of replicas; what a test does not vary is set here. */
+/* Runs every collective with every number of replicas. Sets the properties that a test does not vary. */
 static void check_all_kinds(recipe given, uint64_t seed) {
   static exchange e;
   for (size_t s = 0; s < COUNT_OF(sizes); s++) {
@@ -168,7 +168,8 @@ static void weighted_means(void **state) {
   }
 }
 
-/* What an empty batch gives: nothing, whatever is in the tensor; and NaN where nobody has anything. */
+/* A contribution with weight 0 (an empty batch) has no effect, whatever its tensor contains. If all weights
+ * are 0, the result is NaN. */
 static void weights_of_zero(void **state) {
   (void)state;
   for (dist_dtype dtype = DIST_F16; dtype <= DIST_COMPLEX64; dtype++) {
@@ -203,8 +204,7 @@ static void weights_of_zero(void **state) {
   }
 }
 
-/* Replica r's output is every R-th element of one array, or every R-th row; all inputs are one scalar's
- * place. */
+/* Replica r's output is every R-th element or row of one array. All inputs refer to a single scalar. */
 static void outputs_among_each_other(void **state) {
   (void)state;
   static exchange e;
@@ -212,7 +212,7 @@ static void outputs_among_each_other(void **state) {
   for (size_t s = 0; s < COUNT_OF(sizes); s++) {
     const int64_t n = sizes[s], shape[] = {6, 50};
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
-      if (kinds[k] == DIST_COLLECTIVE_REDUCE) continue; /* one output */
+      if (kinds[k] == DIST_COLLECTIVE_REDUCE) continue; /* it has a single output */
       for (int by_rows = 0; by_rows < 2; by_rows++) {
         recipe given = {.collective = kinds[k],
                         .op = DIST_REDUCE_SUM,
@@ -237,7 +237,7 @@ static void outputs_among_each_other(void **state) {
   }
 }
 
-/* Blocks that members take from each other, and results that go past the caches. */
+/* Large enough that members take blocks from each other, and that results bypass the caches. */
 static void large(void **state) {
   (void)state;
   static const enum style styles[] = {DENSE, TRANSPOSED};

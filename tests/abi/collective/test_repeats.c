@@ -11,9 +11,9 @@ typedef struct repeats {
   int64_t length;
   dist_dtype dtype, result;
   dist_reduce_op op;
-  int placing;               /* of results: a placing below */
-  int32_t odd_one, odd_time; /* that replica does something else, then */
-  int what;                  /* what that is */
+  int placing;               /* of the results */
+  int32_t odd_one, odd_time; /* this replica makes another call at this time */
+  int what;                  /* which call */
   dist_status status[MOST];
   report reports[MOST];
 } repeats;
@@ -77,7 +77,7 @@ static dist_status repeat(dist_replica *replica, void *user_data) {
         return DIST_DATA_LOSS;
       }
     }
-    /* No replica writes a shared output while another one still looks at it. */
+    /* A replica must not write a shared output while another one still compares it. */
     const dist_status met = dist_barrier(replica, NULL, NULL);
     if (met != DIST_OK) return met;
   }
@@ -112,7 +112,7 @@ static void same_results(void **state) {
   }
 }
 
-/* A replica whose tensor has gaps, the first time or later, gets and gives the same. */
+/* A replica whose tensor has gaps, from the start or later, gets and contributes the same values. */
 static void gaps_come_and_go(void **state) {
   (void)state;
   static repeats r;
@@ -143,7 +143,7 @@ static const odd_case cases[] = {{OVERLAP, DIST_INVALID_ARGUMENT, "overlapping b
                                  {OTHER_SHAPE, DIST_INVALID_ARGUMENT, "all_reduce"},
                                  {LEAVES, DIST_ABORTED, "all_reduce"}};
 
-/* All have the same report of the last all_reduce, but one that left. */
+/* All replicas except one that has left must have the same report about the last all_reduce. */
 static void assert_told(const dist_status *status, const report *reports, int32_t replicas, int32_t odd_one,
                         const odd_case *odd) {
   const int32_t other = odd_one == 0 ? 1 : 0;
@@ -153,12 +153,12 @@ static void assert_told(const dist_status *status, const report *reports, int32_
     assert_int_equal(reports[i].code, odd->status);
     assert_has(reports[i].message, odd->words);
     assert_int_equal(reports[i].collective, DIST_COLLECTIVE_ALL_REDUCE);
-    assert_int_equal(reports[i].sequence, 2 * TIMES - 1); /* a barrier each time, too */
+    assert_int_equal(reports[i].sequence, 2 * TIMES - 1); /* there is also a barrier each time */
     assert_string_equal(reports[i].message, reports[other].message);
   }
 }
 
-/* Whatever a peer does instead, all replicas get one report, and the next run begins afresh. */
+/* Whatever a peer does instead, all replicas get one report, and the next run starts clean. */
 static void peers_that_do_something_else(void **state) {
   (void)state;
   static repeats r;
@@ -174,7 +174,7 @@ static void peers_that_do_something_else(void **state) {
                     .odd_one = (int32_t)(k % 2),
                     .odd_time = TIMES - 1,
                     .what = cases[c].what};
-      if (r.length < 16) continue; /* so that one byte further there is something to overlap */
+      if (r.length < 16) continue; /* shorter tensors do not overlap when they are moved by one byte */
       assert_int_not_equal(dist_run(strategy, repeat, &r, NULL), DIST_OK);
       assert_told(r.status, r.reports, replicas, r.odd_one, &cases[c]);
       r.odd_one = -1;
@@ -188,7 +188,7 @@ enum { LISTED = 9, LIST_ROOM = 400 };
 
 typedef struct lists {
   size_t n;
-  const int64_t *lengths; /* LISTED of them */
+  const int64_t *lengths; /* LISTED lengths */
   int placing, what;
   int32_t odd_one, odd_time;
   dist_status status[MOST];

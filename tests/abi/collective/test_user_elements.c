@@ -15,7 +15,8 @@ static uint64_t scrambled(uint64_t x) {
   return x ^ (x >> 32);
 }
 
-/* On whole elements, neither commutative nor associative: each byte takes from the far end of the other. */
+/* Works on complete elements. Neither commutative nor associative: each byte depends on one from the other
+ * end of the second operand. */
 static void weave(void *acc, const void *in, int64_t count, dist_dtype dtype, void *user_data) {
   const size_t size = *(const size_t *)user_data;
   unsigned char *a = acc;
@@ -25,7 +26,7 @@ static void weave(void *acc, const void *in, int64_t count, dist_dtype dtype, vo
     for (size_t k = 0; k < size; k++) a[k] = (unsigned char)(a[k] * 31 - (b[size - 1 - k] ^ k));
 }
 
-/* Rows of elements, with gaps between them. */
+/* Rows of elements with gaps between them. */
 typedef struct grid {
   int64_t shape[2], strides[2];
   size_t row_bytes, element_bytes, columns;
@@ -54,7 +55,7 @@ typedef struct scenario {
   size_t in_gap, out_gap;
   int32_t axis, kind;
   size_t contributions;
-  int work; /* 0: blocking; 1: asynchronous; 2: planned */
+  int work; /* 0 = blocking, 1 = asynchronous, 2 = planned */
   int in_place;
 } scenario;
 
@@ -126,7 +127,7 @@ static dist_status reduce_them(dist_replica *replica, void *user_data) {
   return status;
 }
 
-/* The fold over members 0 .. n-1 of one element. */
+/* Folds one element over members 0 to n-1. */
 static void fold_element(size_t row, size_t column, int32_t n, unsigned char *acc) {
   int first = 1;
   for (int32_t r = 0; r < n; r++) {
@@ -141,7 +142,7 @@ static void fold_element(size_t row, size_t column, int32_t n, unsigned char *ac
   }
 }
 
-/* NULL, or what is wrong with member r's output. */
+/* Returns NULL, or what is wrong with member r's output. */
 static const char *look_at(int32_t r) {
   static char text[160];
   const int cut = s.collective == DIST_COLLECTIVE_REDUCE_SCATTER;
@@ -183,7 +184,7 @@ static void check_scene(dist_strategy *strategy) {
 static const int32_t reducing[] = {DIST_COLLECTIVE_ALL_REDUCE, DIST_COLLECTIVE_REDUCE,
                                    DIST_COLLECTIVE_REDUCE_SCATTER, DIST_COLLECTIVE_SCAN};
 
-/* All collectives, small and large, dense and with gaps, along either axis. */
+/* Runs all collectives, small and large, dense and with gaps, along both axes. */
 static void check_all(dist_strategy *strategy, int32_t members, int work) {
   static const struct {
     size_t element_bytes, rows, columns;
@@ -231,7 +232,7 @@ static void whole_elements_of_works(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* Above the size from which members take blocks of each other's parts. */
+/* Above the size from which members take blocks from each other. */
 static void large_tensors(void **state) {
   (void)state;
   for (int32_t members = 2; members <= 3; members++) {
@@ -254,7 +255,7 @@ static void large_tensors(void **state) {
   }
 }
 
-/* ---- MAXLOC, as people write it ---- */
+/* ---- MAXLOC, in its usual form ---- */
 
 typedef struct located {
   double value;
@@ -360,7 +361,7 @@ static void fused_steps(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- From outside ---- */
+/* ---- Reductions in the cross-replica context ---- */
 
 static dist_value *per_replica_bytes(dist_strategy *strategy, const located *all, int64_t bytes) {
   dist_value *components[3], *value = NULL;
@@ -399,14 +400,14 @@ static void from_outside(void **state) {
   dist_cross_device_destroy(ops);
 }
 
-/* ---- What is refused ---- */
+/* ---- Rejected sizes ---- */
 
 typedef struct refusal {
   dist_reduce_op op;
   size_t element_bytes;
   dist_dtype dtype;
-  int64_t columns, gap; /* elements */
-  int32_t axis;         /* of a reduce_scatter over 2; -1: an all_reduce */
+  int64_t columns, gap; /* in elements */
+  int32_t axis;         /* of a reduce_scatter over 2 replicas; -1 = all_reduce */
   const char *words;
 } refusal;
 
@@ -445,7 +446,7 @@ static void what_is_refused(void **state) {
     assert_fails(dist_run(strategy, ask, (void *)(uintptr_t)&table[k], NULL), DIST_INVALID_ARGUMENT,
                  table[k].words);
   }
-  /* Two runs that lie on end are one: 16 bytes fit into 2 * 24. */
+  /* Adjacent runs count as one: 16 bytes divide 2 * 24. */
   refusal fits = {DIST_REDUCE_USER, 16, DIST_U8, 24, 0, -1, NULL};
   assert_ok(dist_run(strategy, ask, &fits, NULL));
   fits = (refusal){DIST_REDUCE_USER, 16, DIST_U8, 32, 0, 1, NULL};

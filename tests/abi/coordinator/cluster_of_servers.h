@@ -22,7 +22,7 @@ typedef struct cluster {
   dist_coordinator *coordinator;
 } cluster;
 
-/* Registers what a server of the test has. */
+/* Registers the closures and functions of a server. */
 typedef void (*register_fn)(dist_server *server, void *user_data);
 
 static void start_server(dist_server **server, char *address, register_fn add, void *user_data) {

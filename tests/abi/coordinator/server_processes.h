@@ -14,7 +14,7 @@
 typedef struct servers {
   job all; /* parameter servers, then workers */
   int num_ps, num_workers;
-  const char *more[4]; /* for the environment of each: NAME=value */
+  const char *more[4]; /* additional environment of each: NAME=value */
 } servers;
 
 static inline void config_of(const servers *s, const char *type, int index, char *text, size_t size) {
@@ -32,7 +32,7 @@ static inline void config_of(const servers *s, const char *type, int index, char
 static inline process *ps_of(servers *s, int index) { return &s->all.processes[index]; }
 static inline process *worker_of(servers *s, int index) { return &s->all.processes[s->num_ps + index]; }
 
-/* Starts server `place` of the list, or starts it again. */
+/* Starts or restarts server `place` of the list. */
 static inline void start_server_process(servers *s, int place) {
   static char configs[MOST_PROCESSES][1024];
   const int is_ps = place < s->num_ps;
@@ -55,7 +55,7 @@ static inline void start_servers(servers *s, int num_ps, int num_workers) {
   for (int i = 0; i < s->all.n; ++i) await_server(s, i);
 }
 
-/* All have ended because their coordinator has said so. */
+/* All of them have ended because their coordinator asked them to. */
 static inline void end_servers(servers *s) {
   for (int i = 0; i < s->all.n; ++i) {
     process *p = &s->all.processes[i];
@@ -82,7 +82,7 @@ typedef struct chief {
 static inline chief chief_of(const servers *s) {
   char config[1024];
   config_of(s, "chief", 0, config, sizeof config);
-  /* The chief has no address: the resolver is not asked for it. */
+  /* The chief has no address, because the resolver is not asked for one. */
   setenv("TF_CONFIG", config + sizeof "TF_CONFIG", 1);
   setenv("DIST_LEASE_SECONDS", "2", 1);
   chief made = {NULL, NULL};
@@ -135,7 +135,7 @@ static inline void await_workers(chief *c, int up) {
 
 /* ---- The servers' side ---- */
 
-/* Counts on all parameter servers: "a", "b" and so on, as far as there are such variables. */
+/* Counts on all parameter servers: on "a", "b" and so on, for all variables that exist. */
 static inline dist_status count_everywhere(dist_closure *closure, int n) {
   int64_t one = 1;
   const dist_tensor tensor = {&one, DIST_I64, 0, NULL, NULL};

@@ -37,12 +37,12 @@ static dist_status which(dist_closure *closure, dist_value *arguments, dist_valu
   return DIST_OK;
 }
 
-/* A per-worker value, and the next of it. */
+/* A per-worker value, which counts. */
 typedef struct counter {
   atomic_int at;
 } counter;
 static void free_counter(void *object) { free(object); }
-static atomic_int made_by; /* the number of the closure that has made one */
+static atomic_int made_by; /* the number of the closure that created one */
 static dist_status make_counter(dist_closure *closure, dist_value *arguments, dist_value **out_result,
                                 void *user_data) {
   (void)arguments, (void)user_data;
@@ -62,7 +62,7 @@ static dist_status count(dist_closure *closure, dist_value *arguments, dist_valu
   return DIST_OK;
 }
 
-/* Waits until it is let go, or cancelled. */
+/* Waits until it is released or cancelled. */
 typedef struct gate {
   atomic_int inside, open, cancelled;
 } gate;
@@ -103,7 +103,7 @@ static void register_all(dist_server *server, void *user_data) {
   assert_ok(dist_server_register(server, "read_stale", read_v, (void *)"stale", NULL));
 }
 
-/* ---- What they do ---- */
+/* ---- Effects and results ---- */
 
 static void closures_change_variables_and_give_values(void **state) {
   (void)state;
@@ -123,7 +123,7 @@ static void closures_change_variables_and_give_values(void **state) {
   assert_ok(dist_coordinator_query(c.coordinator, &stats));
   assert_int_equal(stats.completed, 7);
   assert_int_equal(stats.mark, 7);
-  /* One worker may have done them all before the other was there. */
+  /* One worker may have run all of them before the other was connected. */
   while (stats.workers_up < 2) {
     sched_yield();
     assert_ok(dist_coordinator_query(c.coordinator, &stats));
@@ -149,7 +149,7 @@ static void servers_end_with_their_coordinator(void **state) {
   end_cluster(&c);
 }
 
-/* Who waits for a server's end with a cancel object of its own. */
+/* A thread that waits with its own cancel object for a server to end. */
 typedef struct joiner {
   dist_server *server;
   dist_cancel *cancel;
@@ -176,7 +176,7 @@ static void waits_for_a_server_end_each_by_its_own(void **state) {
   }
   for (int i = 0; i < N / 2; ++i) {
     assert_ok(dist_cancel_signal(all[i].cancel, "enough"));
-    /* One that begins and ends meanwhile takes no other's signal away. */
+    /* A wait that begins and ends in the meantime does not consume another one's signal. */
     assert_fails(dist_server_join(server, 0, NULL), DIST_DEADLINE_EXCEEDED, "continues to run");
     assert_int_equal(pthread_join(all[i].thread, NULL), 0);
     assert_int_equal(all[i].status, DIST_CANCELLED);
@@ -207,7 +207,7 @@ static void errors_come_out_once(void **state) {
   join(&c);
   assert_fails(dist_remote_value_get(bad, -1, &value), DIST_OUT_OF_RANGE, "boom");
   dist_remote_value_release(bad);
-  /* What a closure that failed has pushed is nowhere. */
+  /* A failed closure changes no variable. */
   assert_true(read_number(&c, "v") == 3);
   dist_remote_value_release(schedule(&c, "nothing of this name", NULL));
   assert_fails(dist_coordinator_join(c.coordinator, -1, NULL), DIST_NOT_FOUND,
@@ -227,7 +227,7 @@ static void an_error_cancels_what_waits(void **state) {
   dist_remote_value *bad = schedule(&c, "fails", NULL);
   dist_value *value = NULL;
   assert_int_equal(dist_remote_value_get(bad, -1, &value), DIST_OUT_OF_RANGE);
-  /* The one that runs is asked to end; the error is that of the first. */
+  /* The running closure is asked to end. The error is that of the first closure that failed. */
   await(&the_gate.cancelled, 1);
   assert_fails(dist_coordinator_join(c.coordinator, -1, NULL), DIST_OUT_OF_RANGE, "boom");
   dist_remote_value_release(running);
@@ -253,7 +253,7 @@ static void each_worker_has_its_own(void **state) {
                DIST_ALREADY_EXISTS, "\"counter\"");
   assert_fails(dist_coordinator_create_per_worker(c.coordinator, "other", "nowhere", NULL), DIST_NOT_FOUND,
                "nowhere");
-  /* Nothing was made, so that the name is free. */
+  /* It was not created, so the name is free. */
   assert_ok(dist_coordinator_create_per_worker(c.coordinator, "other", "make_counter", NULL));
   /* Workers take turns. */
   dist_remote_value *first = schedule(&c, "count", NULL), *second = schedule(&c, "count", NULL);
@@ -274,7 +274,7 @@ static void cached_reads_are_as_old_as_they_may_be(void **state) {
   dist_ps_variable_options options = DIST_PS_VARIABLE_OPTIONS_INIT;
   options.max_staleness = 2;
   assert_ok(dist_coordinator_create_variable(c.coordinator, "stale", &tensor, &options));
-  /* Read at closure 0, and read again at closure 3, since 1 and 2 may be that old. */
+  /* Read at closure 0, and again at closure 3, because the values for 1 and 2 may be that old. */
   static const float wanted[] = {1, 1, 1, 4, 4, 4, 7};
   for (int i = 0; i < 7; ++i) {
     dist_value *now = number((float)i + 1);
@@ -329,7 +329,7 @@ static void a_full_queue_is_waited_for(void **state) {
   dist_value *value = NULL;
   assert_fails(dist_remote_value_get(queued, 1000000, &value), DIST_DEADLINE_EXCEEDED,
                "closure 1 (which) is not available yet. The closure continues to run.");
-  /* One that waits can be taken back. */
+  /* A queued closure can be cancelled. */
   dist_remote_value_cancel(queued);
   assert_int_equal(dist_remote_value_get(queued, -1, &value), DIST_CANCELLED);
   dist_remote_value_release(queued);
@@ -358,10 +358,10 @@ static void the_end_cancels_what_has_none(void **state) {
   assert_int_equal(atomic_load(&the_gate.cancelled), 1);
 }
 
-/* Creates a variable whose partitioner is inside while the coordinator ends. */
+/* Creates a variable, and is inside its partitioner when the coordinator is destroyed. */
 typedef struct creator {
   cluster c;
-  dist_remote_value *running; /* CANCELLED by the end */
+  dist_remote_value *running; /* ends with CANCELLED */
   atomic_int inside;
   dist_status status;
 } creator;
@@ -431,7 +431,7 @@ static void servers_that_are_not_there_are_named(void **state) {
   assert_ok(dist_strategy_destroy(c.strategy));
 }
 
-/* ---- Refused ---- */
+/* ---- Rejected calls ---- */
 
 static void what_is_wrong_is_said(void **state) {
   (void)state;
@@ -469,7 +469,7 @@ static void what_is_wrong_is_said(void **state) {
   assert_fails(dist_coordinator_schedule(c.coordinator, "which", value, NULL, NULL), DIST_INVALID_ARGUMENT,
                "cannot be sent");
   dist_value_release(value);
-  /* A result that cannot be sent is the closure's error, and changes nothing. */
+  /* If a result cannot be sent, the closure fails and changes nothing. */
   dist_remote_value_release(schedule(&c, "make_counter", NULL));
   assert_fails(dist_coordinator_join(c.coordinator, -1, NULL), DIST_INVALID_ARGUMENT, "cannot be sent");
   assert_int_equal(atomic_load(&made_by), 0);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* ---- Begin ---- */
+/* ---- Start ---- */
 
 static void refused_with(cluster *c, const dist_coordinator_options *options, dist_status status,
                          const char *words) {
@@ -63,7 +63,7 @@ static void names_that_no_closure_has_are_refused(void **state) {
   }
   assert_fails(dist_coordinator_create_per_worker(c.coordinator, "a\nb", "f", NULL), DIST_INVALID_ARGUMENT,
                "the name of a per-worker value");
-  join(&c); /* nothing has been scheduled */
+  join(&c); /* no closure has been scheduled */
   end_cluster(&c);
 }
 
@@ -88,7 +88,7 @@ static struct sockaddr_in on_loopback(const char *host, const char *port) {
   return at;
 }
 
-/* Whether somebody listens there. */
+/* Whether a program listens there. */
 static int listens(const char *host, const char *port) {
   const struct sockaddr_in to = on_loopback(host, port);
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -98,7 +98,7 @@ static int listens(const char *host, const char *port) {
   return connected;
 }
 
-/* A port that nobody listens on. */
+/* Returns a port on which no program listens. */
 static void free_port(char (*port)[8]) {
   struct sockaddr_in at = on_loopback("127.0.0.1", "0");
   socklen_t size = sizeof at;
@@ -136,7 +136,7 @@ static void a_server_whose_address_is_not_local_listens_on_all_interfaces(void *
     dist_server *server = server_at(address, NULL);
     assert_true(listens("127.0.0.1", port) && listens("127.0.0.2", port));
     assert_ok(dist_server_destroy(server));
-    /* The environment, and the option, which has precedence. */
+    /* The environment variable, and the option, which has precedence. */
     free_port(&port);
     snprintf(bind_address, sizeof bind_address, "127.0.0.2:%s", port);
     setenv("DIST_BIND_ADDRESS", bind_address, 1);
@@ -166,7 +166,7 @@ static void a_server_on_loopback_listens_there_only(void **state) {
 
 /* ---- End ---- */
 
-/* The coordinator has looked for the server before, and looks again after a pause of its own. */
+/* The coordinator has tried to reach the server before, and tries again after a pause. */
 static void a_server_that_has_just_begun_hears_of_the_end(void **state) {
   (void)state;
   cluster c;
@@ -175,7 +175,7 @@ static void a_server_that_has_just_begun_hears_of_the_end(void **state) {
   assert_ok(dist_server_destroy(c.workers[0]));
   assert_ok(dist_server_destroy(c.ps[0]));
   start_server(&c.ps[0], c.addresses[0], NULL, NULL);
-  /* The worker's old address, of which nothing has been heard yet. */
+  /* The worker's old address, which the coordinator has not reached yet. */
   c.coordinator = NULL;
   assert_ok(dist_strategy_destroy(c.strategy));
   c.strategy = cluster_strategy(&c);

@@ -17,7 +17,7 @@ static dist_status count(dist_closure *closure, dist_value *arguments, dist_valu
   return count_everywhere(closure, 2);
 }
 
-/* The first one of this process says that it is inside and waits for a line; all count. */
+/* The first closure of this process prints that it is inside and waits for a line. All of them count. */
 static dist_status count_and_wait(dist_closure *closure, dist_value *arguments, dist_value **out_result,
                                   void *user_data) {
   (void)arguments, (void)out_result, (void)user_data;
@@ -67,7 +67,7 @@ static int64_t fetch_number(dist_remote_value *remote) {
 
 /* ---- Workers ---- */
 
-/* `how`: a signal, SIGKILL or SIGSTOP, that the worker gets inside of a closure. */
+/* `how` is the signal, SIGKILL or SIGSTOP, that the worker gets inside a closure. */
 static void a_lost_worker_gives_its_closure_back(int how) {
   servers s = {.more = {"WAITS=1"}};
   start_servers(&s, 2, 1);
@@ -77,13 +77,13 @@ static void a_lost_worker_gives_its_closure_back(int how) {
   schedule_closures(&c, "count_and_wait", 1);
   process *worker = worker_of(&s, 0);
   if (!has_said(worker, "inside 0\n")) fail_msg("%s", worker->text);
-  /* Nothing has been committed yet. */
+  /* Nothing has been committed so far. */
   assert_int_equal(count_of(&c, "a"), 0);
   kill(worker->pid, how);
   await_workers(&c, 0);
   if (how == SIGKILL) {
     assert_int_equal(end_of(worker), 128 + SIGKILL);
-    /* It comes back, without the line in which it waits. */
+    /* Restarted without the setting that makes it wait for a line. */
     s.more[0] = NULL;
     start_server_process(&s, 2);
   } else {
@@ -125,7 +125,8 @@ static void a_closure_goes_to_another_worker_first(void **state) {
   for (int i = 0; i < 2; ++i) {
     if (!has_said(worker_of(&s, i), "inside")) fail_msg("%s", worker_of(&s, i)->text);
   }
-  /* Worker 0 is lost and comes back at once; what it had goes to worker 1, which was inside before, and does not wait. */
+  /* Worker 0 is lost and restarted at once. Its closure goes to worker 1, which does not wait because it has
+   * run one before. */
   const int64_t killed_ms = now_ms();
   kill_server(&s, 2);
   start_server_process(&s, 2);
@@ -133,7 +134,7 @@ static void a_closure_goes_to_another_worker_first(void **state) {
   await_workers(&c, 2);
   for (int i = 0; i < 2; ++i) tell(worker_of(&s, i));
   assert_ok(dist_coordinator_join(c.coordinator, -1, NULL));
-  /* After 0.8 s, any worker may have it. */
+  /* After 0.8 s, any worker may run it. */
   if (now_ms() - killed_ms < 800) assert_null(strstr(worker_of(&s, 0)->text, "inside"));
   assert_int_equal(count_of(&c, "a"), 2);
   assert_int_equal(count_of(&c, "b"), 2);
@@ -212,7 +213,7 @@ static void a_stopped_parameter_server_ends_the_job(void **state) {
   a_lost_parameter_server_ends_the_job(SIGSTOP, "sent no heartbeat for 2 s");
 }
 
-/* A new coordinator has new servers, and what the old one has saved. */
+/* A new coordinator has new servers and restores the checkpoint of the old one. */
 static void a_checkpoint_is_restored(void **state) {
   (void)state;
   char path[] = "/tmp/dist-ps-XXXXXX";
@@ -230,7 +231,7 @@ static void a_checkpoint_is_restored(void **state) {
       assert_ok(dist_coordinator_restore(c.coordinator, path, &mark));
       assert_true(mark >= 20 && mark <= 60);
     }
-    /* Saved while closures are under way: none counts twice, and none is left out. */
+    /* The checkpoint is saved while closures run. No closure counts twice, and none is lost. */
     schedule_closures(&c, "count", (int)(60 - mark));
     if (round == 0) {
       while (stats_of(&c).mark < 20) poll(NULL, 0, 1);
@@ -299,7 +300,7 @@ static void strangers_are_nobody(void **state) {
   chief c = chief_of(&s);
   create_count(&c, "a");
   create_count(&c, "b");
-  /* Bytes that say nothing, at both servers, and one that says nothing at all. */
+  /* Connections that send garbage to both servers, and one that stays silent. */
   int silent[2];
   for (int i = 0; i < 2; ++i) {
     const int fd = connect_to(s.all.addresses[i]);
@@ -310,12 +311,12 @@ static void strangers_are_nobody(void **state) {
     close(fd);
     silent[i] = connect_to(s.all.addresses[i]);
   }
-  /* One that does not know the secret, and would be the coordinator. */
+  /* A coordinator that does not know the secret. */
   static char config[1024];
   config_of(&s, "chief", 0, config, sizeof config);
   const char *environment[] = {config, "DIST_LEASE_SECONDS=2", "DIST_JOB_SECRET=of another", NULL};
   start_as(&s.all, 2, 2, "chief", environment);
-  /* And one that does, while there is one. */
+  /* A coordinator that knows it, while there is another one. */
   const char *second[] = {config, "DIST_LEASE_SECONDS=2", "DIST_JOB_SECRET=of the job", NULL};
   start_as(&s.all, 3, 3, "chief", second);
   schedule_closures(&c, "count", 100);
@@ -323,7 +324,7 @@ static void strangers_are_nobody(void **state) {
   assert_int_equal(count_of(&c, "a"), 100);
   assert_int_equal(kill(s.all.processes[2].pid, SIGKILL), 0);
   assert_int_equal(end_of(&s.all.processes[2]), 128 + SIGKILL);
-  /* The other one is refused at once. */
+  /* The second one is rejected at once. */
   assert_int_not_equal(end_of(&s.all.processes[3]), 0);
   assert_has(s.all.processes[3].text, "this server already belongs to another coordinator");
   for (int i = 0; i < 2; ++i) {
@@ -340,7 +341,7 @@ static void with_tls_all_show_a_certificate_of_the_authority(void **state) {
   (void)state;
   if (system("openssl version > /dev/null 2>&1") != 0) skip_because("openssl is not installed");
   make_certificate_folder();
-  /* All addresses of a job are of one host. */
+  /* All addresses of a job are on one host. */
   const job ports = job_of(1);
   make_certificates("one", ports.addresses[0]);
   make_certificates("other", ports.addresses[0]);
@@ -371,7 +372,7 @@ static void with_tls_all_show_a_certificate_of_the_authority(void **state) {
   remove_certificate_folder();
 }
 
-/* A task that the coordinator takes for another one says so. */
+/* A task that the coordinator mistakes for another one reports that. */
 static void a_wrong_cluster_is_said(void **state) {
   (void)state;
   servers s = {0};

@@ -9,7 +9,7 @@
 
 #include <sys/wait.h>
 
-/* ---- What was written ---- */
+/* ---- Output ---- */
 
 typedef struct text {
   char *bytes;
@@ -58,7 +58,7 @@ static void register_both(dist_server *server, void *user_data) {
   assert_ok(dist_server_register(server, "fails", fails, NULL, NULL));
 }
 
-/* Closures of one worker and one parameter server, the last of which fails. */
+/* Runs closures with one worker and one parameter server. The last closure fails. */
 static void run_job(cluster *c) {
   begin_cluster(c, 1, 1, register_both, NULL, NULL);
   create_number(c, "v", 0);
@@ -85,7 +85,7 @@ static void servers_tell_what_they_did(void **state) {
   assert_int_equal(occurrences(&ps, "\"name\":\"create\""), 1);
   assert_int_equal(occurrences(&ps, "\"name\":\"read\""), CLOSURES);
   assert_int_equal(occurrences(&ps, "\"name\":\"commit\""), CLOSURES);
-  /* The number of the last closure that committed, on both sides. */
+  /* The number of the last closure that was committed must be in the traces of both sides. */
   char id[32];
   snprintf(id, sizeof id, "\"id\":%d,", CLOSURES - 1);
   assert_int_equal(occurrences(&ps, id), 1);
@@ -138,7 +138,7 @@ static void the_strategy_tells_of_its_coordinator(void **state) {
   free(trace.bytes);
   free(page.bytes);
 
-  /* And of none, once it has ended. */
+  /* After the coordinator has ended, the metrics show none. */
   dist_coordinator_destroy(c.coordinator);
   c.coordinator = NULL;
   page = (text){NULL, 0};

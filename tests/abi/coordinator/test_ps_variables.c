@@ -26,12 +26,12 @@ static dist_status half_done(dist_tensor *variables, size_t n, dist_value *argum
   *(float *)variables[0].data = 77;
   return dist_fail(DIST_OUT_OF_RANGE, "half done");
 }
-/* Fails with a status and no words of its own. */
+/* Fails with a status and without a message. */
 static dist_status wordless(dist_tensor *variables, size_t n, dist_value *arguments, void *user_data) {
   (void)variables, (void)n, (void)user_data;
   return dist_value_kind_of(arguments) == DIST_VALUE_NONE ? DIST_DATA_LOSS : 77;
 }
-/* Ends its own server, or waits for its end: neither can be. */
+/* Tries to end its own server and to wait for its end, both of which must fail. */
 static dist_status end_itself(dist_tensor *variables, size_t n, dist_value *arguments, void *user_data) {
   (void)variables, (void)n, (void)arguments;
   const dist_status joined = dist_server_join(user_data, -1, NULL);
@@ -46,7 +46,7 @@ static dist_status step(dist_closure *closure, dist_value *arguments, dist_value
   return dist_closure_update(closure, "momentum", names, 2, arguments);
 }
 
-/* other += 1, which lies on another server, and an update of w that fails. */
+/* Adds 1 to `other`, which is on another server, and then makes an update of w that fails. */
 static dist_status fail_on_one(dist_closure *closure, dist_value *arguments, dist_value **out_result,
                                void *user_data) {
   (void)arguments, (void)out_result, (void)user_data;
@@ -84,7 +84,7 @@ static void variables_take_turns_on_the_servers(void **state) {
     assert_ok(dist_coordinator_variable_part(c.coordinator, name, 0, &device, &begin, &rows));
     assert_string_equal(device, wanted[i % 2]);
   }
-  /* 7 rows in 3 parts: 3, 2, 2, and the servers go on in turn. */
+  /* 7 rows in 3 parts: 3, 2 and 2. The servers take turns. */
   float data[14];
   for (int i = 0; i < 14; ++i) data[i] = (float)i;
   const int64_t shape[] = {7, 2}, partitions[] = {3, 1};
@@ -113,7 +113,7 @@ static void variables_take_turns_on_the_servers(void **state) {
   assert_int_equal(parts, 3);
   assert_int_equal(spec.shape[0], 7);
 
-  /* All of it, some rows of it, and changes of some. */
+  /* The whole variable, some of its rows, and updates of some rows. */
   dist_value *values[2] = {NULL, NULL};
   const char *names[] = {"divided", "s3"};
   assert_ok(dist_coordinator_read(c.coordinator, names, 2, values));
@@ -179,7 +179,7 @@ static void update_functions_change_what_lies_alike(void **state) {
   assert_ok(dist_coordinator_create_variable(c.coordinator, "m", &tensor, &beside));
   beside.colocate_with = "nothing";
   assert_int_equal(dist_coordinator_create_variable(c.coordinator, "n", &tensor, &beside), DIST_NOT_FOUND);
-  /* With one part of another variable, a variable is not divided. */
+  /* A variable that is colocated with one part of another is not divided. */
   beside.colocate_with = "w/part_1";
   const int64_t five = 5;
   float more[5] = {0};
@@ -213,13 +213,13 @@ static void update_functions_change_what_lies_alike(void **state) {
   assert_ok(dist_value_tensor(value, &got));
   for (int i = 0; i < 3; ++i) assert_true(((float *)got.data)[i] == -2.5F * ones[i]);
   dist_value_release(value);
-  /* What a function has written before it fails is nowhere. */
+  /* Changes that a function made before it failed are discarded. */
   assert_fails(dist_coordinator_update(c.coordinator, "half_done", &name, 1, NULL), DIST_OUT_OF_RANGE,
                "half done");
   assert_int_equal(dist_coordinator_update(c.coordinator, "nowhere", &name, 1, NULL), DIST_NOT_FOUND);
   assert_fails(dist_coordinator_update(c.coordinator, "end_itself", &name, 1, NULL), DIST_FAILED_PRECONDITION,
                "dist_server_destroy(): this thread is in one of the server's update functions");
-  /* Without words it has none of somebody else's, and a code of its own stays here. */
+  /* A failure without a message does not get another one's. A status of the host is passed on. */
   assert_fails(dist_coordinator_update(c.coordinator, "wordless", &name, 1, NULL), DIST_DATA_LOSS,
                "the update function failed with DATA_LOSS and gave no reason");
   value = number(1);
@@ -243,7 +243,7 @@ static void a_checkpoint_goes_on_from_its_mark(void **state) {
   close(file);
   for (int round = 0; round < 2; ++round) {
     cluster c;
-    begin_cluster(&c, 2 - round, 1, register_all, NULL, NULL); /* the second time on other servers */
+    begin_cluster(&c, 2 - round, 1, register_all, NULL, NULL); /* on other servers the second time */
     create_number(&c, "other", 1);
     create_number(&c, "v", 0);
     if (round == 1) {
@@ -265,7 +265,7 @@ static void a_checkpoint_goes_on_from_its_mark(void **state) {
   unlink(path);
 }
 
-/* A partitioner that would create another variable is refused that, and its own words come out. */
+/* A partitioner tries to create another variable, which is rejected. Its own error is returned. */
 static cluster divided;
 static dist_status divide(const dist_tensor *spec, int64_t *out_partitions, void *user_data) {
   for (int32_t i = 0; i < spec->ndim; ++i) out_partitions[i] = 1;

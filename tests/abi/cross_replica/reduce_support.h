@@ -31,7 +31,8 @@ static inline void assert_fails_with(dist_status is, dist_status code, const cha
   assert_string_equal(dist_last_error(), message);
 }
 
-/* One element of a dtype, from and to a small whole number or, for MEAN's result types, any. @every dtype */
+/* Stores a number as one element of a dtype: a small integer or, for the result dtypes of MEAN, any number.
+ * @every dtype */
 static inline size_t put(dist_dtype dtype, double number, void *to) {
   const float f32 = (float)number;
   uint32_t bits;
@@ -73,7 +74,7 @@ static inline dist_value *tensor_of(dist_strategy *strategy, dist_dtype dtype, i
   return value;
 }
 
-/* Takes the items' references. */
+/* Takes over the references of the items. */
 static inline dist_value *spread_of(dist_strategy *strategy, dist_value *const items[R]) {
   dist_value *spread = NULL;
   assert_int_equal(dist_value_create_per_replica(strategy, items, R, &spread), DIST_OK);
@@ -102,7 +103,7 @@ static inline void assert_tensor(const dist_value *value, dist_dtype dtype, size
   if (bytes != 0) assert_memory_equal(tensor.data, wanted, bytes);
 }
 
-/* Reduces, checks the numbers, and releases the given value. */
+/* Reduces the value, checks the numbers, and releases the value. */
 static inline void assert_reduced(dist_strategy *strategy, dist_reduce_op op, dist_value *value,
                                   const int32_t *axes, size_t num_axes, dist_dtype dtype, size_t count,
                                   const double *numbers) {
@@ -113,7 +114,7 @@ static inline void assert_reduced(dist_strategy *strategy, dist_reduce_op op, di
   dist_value_release(value);
 }
 
-/* @every dtype but BOOL: it is no number */
+/* @every dtype but BOOL: it is not numeric */
 static const dist_dtype numeric[] = {DIST_F16, DIST_BF16, DIST_F32,      DIST_F64, DIST_I8,
                                      DIST_U8,  DIST_I16,  DIST_U16,      DIST_I32, DIST_U32,
                                      DIST_I64, DIST_U64,  DIST_COMPLEX64};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cross-device operations: TensorFlow's kinds produce the same bits. libdist uses a host's operator,
- * functions and strategy where it should.
+ * Cross-device operations: TensorFlow's kinds produce the same bits. Also the operations for which libdist
+ * uses a host's operator, functions or strategy.
  */
 #define _POSIX_C_SOURCE 200112L /* NOLINT(bugprone-reserved-identifier): posix_memalign() in strict C11 */
 
@@ -26,7 +26,7 @@ static dist_strategy *strategy_by(dist_cross_device *ops, const dist_strategy_fu
   return strategy;
 }
 
-/* Numbers of which the sum depends on the order: 0.1f + 0.2f + 0.3f. */
+/* The sum of these numbers depends on the order: 0.1f + 0.2f + 0.3f. */
 static dist_value *thirds(dist_strategy *strategy) { return scalars(strategy, DIST_F32, 0.1, 0.2, 0.3); }
 
 static uint32_t bits_of(const dist_value *value) {
@@ -54,7 +54,7 @@ static void the_kinds_give_the_same_bits(void **state) {
     assert_int_equal(dist_value_kind_of(result), DIST_VALUE_MIRRORED);
     assert_int_equal(bits_of(dist_value_item(result, R - 1)), bits_of(plain));
     dist_value_release(result);
-    dist_cross_device_destroy(ops); /* the strategy goes on with it */
+    dist_cross_device_destroy(ops); /* the strategy keeps it */
     assert_int_equal(dist_batch_reduce_to(strategy, DIST_REDUCE_MEAN, &spread, &place, 1, NULL, &result),
                      DIST_OK);
     assert_int_equal(bits_of(dist_value_item(result, 0)), bits_of(plain));
@@ -110,7 +110,7 @@ static void an_operator_of_the_hosts(void **state) {
   assert_int_equal(dist_strategy_destroy(strategy), DIST_OK);
 }
 
-/* A host's reductions keep the largest magnitude: what neither SUM nor MEAN is. */
+/* The host's reductions return the largest magnitude, which neither SUM nor MEAN does. */
 typedef struct host {
   int reductions, broadcasts, gathers;
   dist_status fail_with;
@@ -241,7 +241,7 @@ static const char *named(int32_t replica_id, void *user_data) {
   return names[replica_id];
 }
 
-/* A strategy of the host's own, whose replicas share their variables and sit where it says. */
+/* A host strategy whose replicas share their variables and use the devices that it specifies. */
 static void a_strategy_of_the_hosts(void **state) {
   (void)state;
   host self = {0, 0, 0, DIST_OK};
@@ -252,7 +252,7 @@ static void a_strategy_of_the_hosts(void **state) {
   functions.broadcast = copy_to_all;
   functions.gather = join_backwards;
   dist_strategy *strategy = strategy_by(NULL, &functions, &self);
-  memset(&functions, 0, sizeof functions); /* was copied */
+  memset(&functions, 0, sizeof functions); /* the table has been copied */
   check_host_functions(strategy, &self);
   assert_int_equal(dist_strategy_kind_of(strategy), DIST_STRATEGY_CENTRAL_STORAGE);
   const char *name = NULL;
@@ -289,7 +289,7 @@ static void bad_strategies_of_the_hosts(void **state) {
   assert_fails_with(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT,
                     "functions.copy_of_replica() gave 3 for replica 0: copies are 0 to 2");
   functions.copy_of_replica = NULL;
-  functions.gather = join_backwards; /* without reduce */
+  functions.gather = join_backwards; /* gather without reduce */
   assert_int_equal(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT);
   functions.gather = NULL;
   functions.device_of_replica = named;
@@ -324,7 +324,7 @@ static void bad_options(void **state) {
   functions.reduce = keep_largest;
   options.functions = &functions;
   assert_int_equal(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT);
-  functions.reduce = NULL; /* an empty table is one, too */
+  functions.reduce = NULL; /* an empty table counts as a table */
   assert_fails_with(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT,
                     "DEFAULT takes no functions of the host's: use DIST_CROSS_DEVICE_HOST");
   options.kind = DIST_CROSS_DEVICE_HOST;
@@ -352,7 +352,7 @@ static void without_a_strategy(void **state) {
   assert_int_equal(dist_cross_device_reduce(ops, DIST_REDUCE_MEAN, spread, &at_cpu, &result), DIST_OK);
   assert_tensor(result, DIST_F64, 1, &mean);
   dist_value_release(result);
-  /* One contribution, whatever the operator. */
+  /* With one contribution, the operator does not matter. */
   assert_int_equal(dist_cross_device_reduce(ops, DIST_REDUCE_SUM, tensor, &at_spread, &result), DIST_OK);
   assert_ptr_equal(result, tensor);
   dist_value_release(result);
@@ -386,7 +386,7 @@ static void without_a_strategy(void **state) {
   dist_cross_device_destroy(ops);
 }
 
-/* ---- Each allocation refused in turn ---- */
+/* ---- Each allocation is rejected in turn ---- */
 
 typedef struct accounts {
   long requests, refuse_at, live;

@@ -44,13 +44,13 @@ static void integers_wrap_and_their_mean_does_not_round(void **state) {
   assert_reduced(*state, DIST_REDUCE_MEAN, scalars(*state, DIST_I32, 1, 1, 3), NULL, 0, DIST_F64, 1, &third);
   assert_reduced(*state, DIST_REDUCE_MEAN, scalars(*state, DIST_U8, 1, 1, 3), NULL, 0, DIST_F32, 1, &third);
   const double most = INT32_MAX;
-  const double wrapped_sum = (double)INT32_MAX - 2; /* three times 2^31 - 1, less 2^32 */
+  const double wrapped_sum = (double)INT32_MAX - 2; /* three times 2^31 - 1, minus 2^32 */
   const double wrapped_mean = wrapped_sum / 3;
   assert_reduced(*state, DIST_REDUCE_SUM, scalars(*state, DIST_I32, most, most, most), NULL, 0, DIST_I32, 1,
                  &wrapped_sum);
   assert_reduced(*state, DIST_REDUCE_MEAN, scalars(*state, DIST_I32, most, most, most), NULL, 0, DIST_F64, 1,
                  &wrapped_mean);
-  /* Within a replica too. */
+  /* Also within one replica. */
   const int64_t shape[1] = {2};
   const double pair[2] = {most, most};
   const double minus_one = -1;
@@ -61,12 +61,12 @@ static void integers_wrap_and_their_mean_does_not_round(void **state) {
 }
 
 static void sixteen_bit_floats_round_once(void **state) {
-  /* In bf16 256 + 1 is 256; 256 + 1 + 1, rounded once, is 258. */
+  /* In bf16, 256 + 1 is 256; but 256 + 1 + 1, rounded once, is 258. */
   const double sum = 258;
   assert_reduced(*state, DIST_REDUCE_SUM, scalars(*state, DIST_BF16, 256, 1, 1), NULL, 0, DIST_BF16, 1, &sum);
   const int64_t shape[1] = {3};
   const double numbers[3] = {256, 1, 1};
-  const double axis_sum = 776; /* 774, a tie between 772 and 776 */
+  const double axis_sum = 776; /* 774 is a tie between 772 and 776 */
   const int32_t axis = 0;
   dist_value *items[R];
   for (int r = 0; r < R; r++) items[r] = tensor_of(*state, DIST_BF16, 1, shape, numbers);
@@ -79,7 +79,7 @@ static void sums_fold_from_left_to_right(void **state) {
   const double right = 16777218;
   assert_reduced(*state, DIST_REDUCE_SUM, scalars(*state, DIST_F32, big, 1, 1), NULL, 0, DIST_F32, 1, &left);
   assert_reduced(*state, DIST_REDUCE_SUM, scalars(*state, DIST_F32, 1, 1, big), NULL, 0, DIST_F32, 1, &right);
-  /* Each replica over its axis first, then over the replicas. */
+  /* Each replica is reduced over its axis first, and then the replicas are. */
   const int64_t one[1] = {1};
   const int64_t two[1] = {2};
   const double ones[2] = {1, 1};
@@ -149,10 +149,10 @@ static void nothing_sums_to_zero_and_averages_to_nan(void **state) {
     if (tensor.dtype == DIST_BF16) assert_true((((uint16_t *)tensor.data)[1] & 0x7FFF) > 0x7F80);
     if (tensor.dtype == DIST_F16) assert_true((((uint16_t *)tensor.data)[1] & 0x7FFF) > 0x7C00);
     dist_value_release(mean);
-    /* Without axes there is nothing to fold, and nothing comes out. */
+    /* Without axes there are no elements to fold, and the result is empty. */
     assert_reduced(*state, DIST_REDUCE_SUM, spread, NULL, 0, numeric[i], 0, NULL);
   }
-  /* A replica without elements adds no +0 either. */
+  /* A replica without elements does not contribute +0 either. */
   const int64_t one[1] = {1};
   const int64_t none[1] = {0};
   const double minus_zero = -0.0;
@@ -178,7 +178,7 @@ static void tensors_with_gaps_reduce_as_they_read(void **state) {
   assert_reduced(*state, DIST_REDUCE_SUM, spread, &axis, 1, DIST_F32, 3, axis_sums);
 }
 
-/* A tensor of random numbers from each replica, kept in `data` until the caller frees it. */
+/* Makes a tensor of random numbers for each replica. The caller frees `data`, which keeps the numbers. */
 static dist_value *random_parts(dist_strategy *strategy, uint32_t seed, int32_t ndim, const int64_t *shape,
                                 float *data[R]) {
   print_message("# seed %u\n", seed);
@@ -198,7 +198,7 @@ static dist_value *random_parts(dist_strategy *strategy, uint32_t seed, int32_t 
   return spread_of(strategy, items);
 }
 
-/* Past 256 KiB oneTBB shares the work; the bits stay those of the plain loop. */
+/* Above 256 KiB, oneTBB divides the work. The bits equal those of a plain loop. */
 static void large_tensors_give_the_bits_of_a_plain_loop(void **state) {
   enum { ROWS = 1037, COLUMNS = 513, N = ROWS * COLUMNS };
   const int64_t shape[2] = {ROWS, COLUMNS};
@@ -244,7 +244,7 @@ static void large_tensors_give_the_bits_of_a_plain_loop(void **state) {
   free(wanted);
 }
 
-/* Results of 64 MB together are stored past most caches; one alone is not. */
+/* Results of 64 MB in total are stored past most caches, while a single one is not. */
 static void a_batch_larger_than_the_cache(void **state) {
   enum { N = 400003, VALUES = 40 };
   const int64_t shape[1] = {N};

@@ -61,7 +61,7 @@ static void a_mirrored_variable_is_its_own_mean(void **state) {
   dist_tensor shown;
   assert_int_equal(dist_variable_component(variable, 0, &first), DIST_OK);
   assert_int_equal(dist_value_tensor(result, &shown), DIST_OK);
-  assert_ptr_equal(shown.data, first.data); /* the first copy, not a copy of it */
+  assert_ptr_equal(shown.data, first.data); /* the first copy itself */
   dist_value_release(result);
   result = NULL;
   assert_int_equal(dist_reduce(*state, DIST_REDUCE_SUM, value, NULL, 0, &result), DIST_INVALID_ARGUMENT);
@@ -69,7 +69,7 @@ static void a_mirrored_variable_is_its_own_mean(void **state) {
   dist_value_release(value);
   dist_variable_destroy(variable);
 
-  /* Of one that is brought together on reading every copy is a contribution. */
+  /* Every copy of a sync-on-read variable is a contribution. */
   dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
   options.synchronization = DIST_SYNCHRONIZATION_ON_READ;
   options.aggregation = DIST_AGGREGATION_SUM;
@@ -95,7 +95,7 @@ static void texts_and_nothing_cannot_be_added(void **state) {
       assert_non_null(strstr(dist_last_error(), "value: replica 0 has "));
     }
     dist_value_release(spread);
-    /* What all have in common is its own mean, whatever it is. */
+    /* A value that all replicas share is its own mean, whatever its kind. */
     assert_int_equal(dist_reduce(*state, DIST_REDUCE_MEAN, leaves[i], NULL, 0, &result), DIST_OK);
     assert_ptr_equal(result, leaves[i]);
     dist_value_release(result);

@@ -27,7 +27,7 @@ static void what_is_equal_already(void **state) {
                     "replica's own part");
   assert_int_equal(dist_reduce(*state, DIST_REDUCE_SUM, tensor, NULL, 0, &result), DIST_INVALID_ARGUMENT);
   assert_null(result);
-  /* With axes every replica reduces it. */
+  /* With axes, every replica reduces it. */
   assert_reduced(*state, DIST_REDUCE_SUM, dist_value_retain(tensor), &axis, 1, DIST_F32, 1, &six);
   assert_reduced(*state, DIST_REDUCE_SUM, dist_value_retain(mirrored), &axis, 1, DIST_F32, 1, &six);
   dist_value_release(mirrored);
@@ -52,7 +52,7 @@ static void nests_reduce_leaf_by_leaf(void **state) {
   dist_value_release(dict);
   dist_value_release(list);
 
-  /* A per-replica value whose components are nests is the same thing inside out. */
+  /* A per-replica value of nests is equivalent to a nest of per-replica values. */
   dist_value *components[R];
   for (int r = 0; r < R; r++) {
     dist_value *const pair[2] = {dist_value_item(leaves[0], (size_t)r),
@@ -69,7 +69,7 @@ static void nests_reduce_leaf_by_leaf(void **state) {
   dist_value_release(leaves[1]);
 }
 
-/* {"x": [number, {key: 10 * number}]}; `n` is 1: without the dictionary. */
+/* {"x": [number, {key: 10 * number}]}. With n = 1, the list has no dictionary. */
 static dist_value *nest_of(dist_strategy *strategy, double number, const char *key, size_t n) {
   const char *const outer = "x";
   const double more = 10 * number;
@@ -208,8 +208,8 @@ static void communication_options_are_checked(void **state) {
   dist_value_release(spread);
 }
 
-/* As in TensorFlow they say how values travel, and here none does: whatever they are, the bits are those
- * without. */
+/* As in TensorFlow, they control how values are transferred. Nothing is transferred here, so the bits do not
+ * depend on them. */
 static void communication_options_change_no_bit(void **state) {
   enum { N = 3 };
   dist_value *spread[N], *plain[N], *given[N];
@@ -279,7 +279,7 @@ static void destinations_choose_the_replicas(void **state) {
                     "the destination "
                     "for all replicas.");
   assert_null(result);
-  /* A tensor, which all replicas have in common, is its own mean and has no sum. */
+  /* A tensor that all replicas share is its own mean, and has no sum. */
   const double two_number = 2;
   dist_value *tensor = tensor_of(*state, DIST_F32, 0, NULL, &two_number);
   assert_int_equal(dist_reduce_to(*state, DIST_REDUCE_SUM, tensor, &one, NULL, &result),
@@ -317,7 +317,7 @@ static void batches_keep_their_order(void **state) {
     results[k] = NULL;
   }
   assert_int_equal(dist_batch_reduce_to(*state, DIST_REDUCE_SUM, NULL, NULL, 0, NULL, NULL), DIST_OK);
-  /* One bad value, and nothing is written. */
+  /* If one value is invalid, nothing is written. */
   dist_value *good = values[40];
   values[40] = scalars(*state, DIST_BOOL, 1, 1, 1);
   assert_int_equal(dist_batch_reduce_to(*state, DIST_REDUCE_SUM, values, NULL, N, NULL, results),
@@ -339,13 +339,13 @@ static void local_results_are_the_components(void **state) {
   assert_int_equal(dist_value_kind_of(list), DIST_VALUE_TUPLE);
   assert_int_equal(dist_value_size(list), R);
   for (size_t r = 0; r < R; r++) assert_ptr_equal(dist_value_item(list, r), dist_value_item(spread, r));
-  /* Of one thing that nobody has distributed: itself. */
+  /* A single value that is not distributed is returned as it is. */
   dist_value *again = NULL;
   assert_int_equal(dist_strategy_local_results(*state, dist_value_item(list, 1), &again), DIST_OK);
   assert_int_equal(dist_value_size(again), 1);
   assert_ptr_equal(dist_value_item(again, 0), dist_value_item(list, 1));
   dist_value_release(again);
-  /* Of a nest: what each replica would find of it. */
+  /* For a nest: the component of each replica. */
   dist_value *items[] = {spread, dist_value_item(list, 2)}, *nest = NULL;
   assert_int_equal(dist_value_create_list(*state, items, 2, &nest), DIST_OK);
   assert_int_equal(dist_strategy_local_results(*state, nest, &again), DIST_OK);
@@ -388,7 +388,7 @@ static void the_context_is_checked(void **state) {
   assert_int_equal(dist_value_create_list(*state, &spread, 1, &args), DIST_OK);
   assert_int_equal(dist_run_values(*state, reduce_in_merge_call, NULL, args, NULL, NULL, &result), DIST_OK);
   const double six = 6;
-  assert_tensor(result, DIST_F32, 1, &six); /* all share the one sum */
+  assert_tensor(result, DIST_F32, 1, &six); /* all share one sum */
   dist_value_release(result);
   dist_value_release(args);
   dist_value_release(spread);

@@ -36,8 +36,8 @@ typedef struct seen {
   dist_status fail_with;
 } seen;
 
-/* copy += args[0] * kwargs["scale"]; the result is kwargs["scale"] or, without one, a number of the call's
- * own. */
+/* Computes copy += args[0] * kwargs["scale"]. The result is kwargs["scale"], or the number of the call if
+ * there is none. */
 static dist_status scale_and_add(dist_strategy *strategy, const dist_update_place *place, dist_value *args,
                                  dist_value *kwargs, dist_value **out_result, void *user_data) {
   (void)strategy;
@@ -78,14 +78,14 @@ static void each_copy_has_its_own_arguments(void **state) {
     assert_true(number_of(dist_value_item(result, (size_t)r)) == (float)r);
   }
   assert_string_equal(self.devices[2], "device:CPU:2");
-  assert_int_equal(dist_in_cross_replica_context(), 0); /* as before */
+  assert_int_equal(dist_in_cross_replica_context(), 0); /* unchanged */
   dist_value_release(result);
   dist_value_release(args);
   dist_value_release(spread);
   dist_variable_destroy(variable);
 }
 
-/* Ungrouped, each leaf is a tuple: of one, where all calls gave one object. */
+/* Ungrouped, each leaf is a tuple. It has one item if all calls returned the same object. */
 static void results_without_a_group(void **state) {
   dist_variable *variable = variable_of(*state, 0);
   const double two = 2, three = 3;
@@ -110,7 +110,7 @@ static void results_without_a_group(void **state) {
                    DIST_OK);
   assert_int_equal(dist_value_size(result), R);
   dist_value_release(result);
-  /* Results may be dropped, and of what is no variable there is no copy. */
+  /* Results may be dropped. A value that is not a variable has no copies. */
   self.calls = 0;
   assert_int_equal(dist_update(*state, variable, scale_and_add, &self, args, NULL, NULL, NULL), DIST_OK);
   self.calls = 0;
@@ -216,7 +216,7 @@ static void central_storage_updates_its_one_copy(void **state) {
   assert_true(copy_of(variable, 2) == 5);
   assert_int_equal(dist_value_kind_of(result), DIST_VALUE_TENSOR);
   dist_value_release(result);
-  /* Its variable is in one place; what is not distributed is one contribution to a batch. */
+  /* The variable is in one place. A value that is not distributed is a single contribution in a batch. */
   const dist_destination at_variable = {variable, NULL, NULL};
   const double sum = 18;
   assert_int_equal(dist_reduce_to(strategy, DIST_REDUCE_SUM, spread, &at_variable, NULL, &result), DIST_OK);
@@ -264,7 +264,7 @@ static void bad_updates(void **state) {
   assert_fails_with(
       dist_update(*state, variable, scale_and_add, &self, args, NULL, NULL, &result), DIST_DATA_LOSS,
       "the host's update function returned DATA_LOSS without a reason. Use dist_fail() to report one");
-  assert_int_equal(self.calls, 2); /* the first failure ends it */
+  assert_int_equal(self.calls, 2); /* the first failure ends the update */
   assert_null(result);
   dist_value_release(args);
   dist_value_release(tensor);
@@ -311,7 +311,7 @@ static void gathers_join_along_an_axis(void **state) {
   assert_fails_with(dist_gather(*state, scalar, 0, &result), DIST_INVALID_ARGUMENT,
                     "value: axis is 0, and the tensors have 0 dimensions: scalars cannot be joined");
   assert_null(result);
-  /* Leaf by leaf; what all have in common stays what it is. */
+  /* Gathered leaf by leaf. A value that all replicas share stays as it is. */
   dist_value *const pair[] = {spread, items[0]};
   dist_value *list = NULL;
   assert_int_equal(dist_value_create_list(*state, pair, 2, &list), DIST_OK);

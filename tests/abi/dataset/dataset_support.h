@@ -9,14 +9,14 @@
 
 enum { TEXT_BYTES = 1024 };
 
-/* A dist_text_fn into char[TEXT_BYTES]. */
+/* A dist_text_fn that writes to char[TEXT_BYTES]. */
 static inline void keep_text(const char *text, size_t size, void *user_data) {
   snprintf(user_data, TEXT_BYTES, "%.*s", (int)size, text);
 }
 
 static inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Component r of a leaf; the leaf itself where there is one replica. */
+/* Returns component r of a leaf, or the leaf itself if there is one replica. */
 static inline dist_tensor component(const dist_value *leaf, int32_t num_replicas, int32_t r) {
   dist_tensor tensor;
   if (num_replicas == 1) {
@@ -30,7 +30,7 @@ static inline dist_tensor component(const dist_value *leaf, int32_t num_replicas
   return tensor;
 }
 
-/* `leaf` holds the i64 numbers expected[0 .. m-1], split as dataset.h says. */
+/* Asserts that `leaf` has the i64 numbers expected[0 .. m-1], divided as dataset.h specifies. */
 static inline void check_leaf(const dist_value *leaf, int32_t num_replicas, const int64_t *expected,
                               int64_t m) {
   const int64_t q = (m + num_replicas - 1) / num_replicas;
@@ -44,7 +44,8 @@ static inline void check_leaf(const dist_value *leaf, int32_t num_replicas, cons
   }
 }
 
-/* The whole rest of a pass, leaf by leaf of one tensor batches, written to `out`: how many numbers. */
+/* Reads the rest of a pass, whose batches have one tensor, into `out`. Returns how many numbers there were.
+ */
 static inline int64_t read_pass(dist_iterator *iterator, int32_t num_replicas, int64_t *out, int64_t room) {
   int64_t n = 0;
   for (;;) {
@@ -62,8 +63,8 @@ static inline int64_t read_pass(dist_iterator *iterator, int32_t num_replicas, i
   }
 }
 
-/* `work` fails exactly where its request number k is refused, and leaves nothing in the end. Returns whether
- * it makes so many. */
+/* Asserts that `work` fails exactly if its request number k is rejected, and leaks nothing. Returns whether
+ * it makes this many requests. */
 static inline int refuse_request(long k, dist_status (*work)(dist_strategy *strategy, void *user_data),
                                  void *user_data) {
   static refusals a;

@@ -33,7 +33,7 @@ static void check_end(dist_iterator *iterator) {
   }
 }
 
-/* Every number of rows, batch size and number of replicas, against the rule in dataset.h. */
+/* Compares every number of rows, batch size and number of replicas with the rule in dataset.h. */
 static void batches_are_split_by_their_own_size(void **state) {
   (void)state;
   for (int32_t replicas = 1; replicas <= 5; replicas++) {
@@ -65,7 +65,7 @@ static void batches_are_split_by_their_own_size(void **state) {
   }
 }
 
-/* Ten rows in batches of eight on two replicas, in numbers: 0-3 and 4-7, then 8 and 9. */
+/* Ten rows in batches of eight on two replicas: 0-3 and 4-7, then 8 and 9. */
 static void the_documented_example(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
@@ -90,7 +90,7 @@ static void the_documented_example(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* Features and labels: a list of two leaves; strided tensors are read as they are; data are copied. */
+/* Features and labels form a list of two leaves. Strided tensors are accepted, and data are copied. */
 static void several_tensors_are_a_list(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
@@ -137,7 +137,7 @@ static void several_tensors_are_a_list(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* Batch size 0: each row is a global batch, and its own first dimension is split. */
+/* With batch size 0, each row is a global batch, whose first dimension is divided. */
 static void rows_can_be_batches(void **state) {
   (void)state;
   for (int32_t replicas = 1; replicas <= 3; replicas++) {
@@ -160,7 +160,7 @@ static void rows_can_be_batches(void **state) {
   }
 }
 
-/* One replica gets such rows as they are: scalars, and tensors whose rows have different lengths. */
+/* A single replica gets such rows unchanged: scalars, and tensors with rows of different lengths. */
 static void one_replica_gets_rows_as_they_are(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_CALLER);
@@ -204,7 +204,8 @@ static void shuffled(int32_t replicas, int32_t prefetch, uint64_t seed, int pass
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* The order is a function of seed and pass: not of the replicas, of making ahead, or of the process. */
+/* The order is a function of seed and pass. It does not depend on the replicas, on prefetching, or on the
+ * process. */
 static void shuffling_is_reproducible(void **state) {
   (void)state;
   static const int64_t known[2][10] = {{2, 7, 8, 9, 1, 4, 3, 6, 0, 5}, {5, 3, 2, 0, 7, 9, 6, 8, 1, 4}};
@@ -219,7 +220,8 @@ static void shuffling_is_reproducible(void **state) {
   assert_memory_not_equal(orders[0], known[0], sizeof known[0]);
 }
 
-/* Short passes and a long one: both ways take turns, one of them is chosen and told, and nobody sees which made a batch. */
+/* Short passes and a long one: libdist tries both ways to make batches, chooses one and reports it. The
+ * batches are the same. */
 static void what_is_measured_changes_no_batch(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
@@ -272,7 +274,7 @@ static void iterators_are_independent(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* Datasets, iterators and batches stay good when the strategy has ended. */
+/* Datasets, iterators and batches can be used after the strategy has been destroyed. */
 static void passes_outlive_the_strategy(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
@@ -284,15 +286,15 @@ static void passes_outlive_the_strategy(void **state) {
   dist_dataset_destroy(dataset);
   dist_value *batch = NULL;
   assert_ok(dist_iterator_next(iterator, &batch));
-  dist_iterator_destroy(iterator); /* early: one batch is left */
+  dist_iterator_destroy(iterator); /* early, with one batch left */
   check_leaf(batch, 2, rows, 4);
   dist_value_release(batch);
   dist_iterator_destroy(NULL);
   dist_dataset_destroy(NULL);
 }
 
-/* Rows that are batches but cannot be cut: there may be a dataset of them (one replica takes them whole), but
- * no pass. */
+/* Rows that are batches but cannot be divided. A dataset of them may exist, because one replica takes them
+ * whole, but a pass may not. */
 static void check_no_pass(dist_strategy *strategy, const dist_tensor *tensors, size_t n, const char *words) {
   dist_dataset *dataset = NULL;
   dist_iterator *iterator = NULL;
@@ -352,7 +354,7 @@ static void wrong_arguments_are_refused(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* The threads that make batches ahead are not there in a forked child: it is told so, and never waits. */
+/* A forked child does not have the threads that make batches ahead. It gets an error and never waits. */
 static void a_forked_child_gets_an_error(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);

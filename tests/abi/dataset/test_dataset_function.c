@@ -8,7 +8,7 @@
 enum { NUMBERS = 16 };
 static int64_t numbers[NUMBERS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-/* What the function makes, and what it was told. */
+/* What the function returns, and the arguments that it got. */
 typedef struct plan {
   dist_strategy *strategy;
   int64_t rows, batch;
@@ -40,7 +40,7 @@ static dist_status make(dist_strategy *strategy, const dist_input_context *conte
   return dist_dataset_create_from_tensors(p->strategy, &tensor, 1, &options, out);
 }
 
-/* Replica r of step k gets batch k*R + r; what is missing at the end is empty, or no step. */
+/* Replica r of step k gets batch k*R + r. At the end, missing batches are empty, or the step is omitted. */
 static void batches_are_dealt_in_turn(void **state) {
   (void)state;
   for (int32_t replicas = 1; replicas <= 3; replicas++) {
@@ -116,7 +116,7 @@ static void shapes_decide_about_the_last_step(void **state) {
     for (; dist_iterator_next(iterator, &batch) == DIST_OK && batch != NULL; steps++)
       dist_value_release(batch);
     assert_int_equal(steps, cases[i].steps);
-    /* The pass is over, whatever it has omitted. */
+    /* The pass has ended, including what it has omitted. */
     assert_ok(dist_iterator_next_optional(iterator, &batch));
     assert_null(batch);
     dist_iterator_destroy(iterator);
@@ -174,7 +174,7 @@ static void each_replica_may_have_a_pipeline(void **state) {
   dist_iterator_destroy(iterator);
   assert_int_equal(dist_dataset_check_shards(dataset, 0), DIST_UNIMPLEMENTED);
   dist_dataset_destroy(dataset);
-  /* It does not stick: the next dataset has one pipeline again. */
+  /* The context is per dataset: the next one has one pipeline again. */
   p.calls = 0;
   assert_ok(dist_dataset_create_from_function(strategy, make, &p, NULL, &dataset));
   assert_int_equal(p.calls, 1);
@@ -203,7 +203,7 @@ static void a_functions_mistakes_are_reported(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* A handle of something else is told apart, and stays its owner's. */
+/* A handle of another kind is detected, and is not released. */
 static dist_value *kept;
 static dist_status hand_over_a_value(dist_strategy *strategy, const dist_input_context *context,
                                      dist_dataset **out, void *user_data) {
@@ -282,7 +282,8 @@ static void replicas_make_no_datasets(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* Nor do they iterate over one for all of them; over one for a single replica they may. */
+/* They cannot iterate over a dataset for all replicas either. They may iterate over one for a single replica.
+ */
 static dist_status iterate_in_replica(dist_replica *replica, void *user_data) {
   void **two = user_data;
   dist_value *batch = NULL;
@@ -337,7 +338,7 @@ static void a_share_of_the_batch(void **state) {
   assert_int_equal(dist_input_context_per_replica_batch_size(&context, 6, NULL), DIST_INVALID_ARGUMENT);
 }
 
-/* ---- What all datasets can be asked ---- */
+/* ---- Functions of all datasets ---- */
 
 static dist_dataset *rows_of(dist_strategy *strategy, int64_t n, int64_t batch, int32_t drop) {
   const dist_tensor tensor = {numbers, DIST_I64, 1, &n, NULL};

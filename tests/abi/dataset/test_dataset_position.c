@@ -110,7 +110,8 @@ static dist_dataset *dataset_of(made *m, enum kind kind) {
   return dataset;
 }
 
-/* `steps` batches of a pass (< 0: all), appended to *all: each replica's size, then its numbers. */
+/* Appends `steps` batches of a pass (all if < 0) to `all`: the size for each replica, and then its numbers.
+ */
 static void take(dist_iterator *iterator, int32_t replicas, int64_t steps, int64_t *all, size_t *n) {
   for (int64_t k = 0; k != steps; k++) {
     dist_value *batch = NULL;
@@ -163,7 +164,8 @@ static void every_step_can_be_gone_on_from(void **state) {
   }
 }
 
-/* From two replicas and batches of 6 to three and batches of 5: the same elements follow, of the same pass.
+/* A pass continues from two replicas and batches of 6 to three replicas and batches of 5 with the same
+ * elements.
  */
 static void another_layout_goes_on(void **state) {
   (void)state;
@@ -191,7 +193,7 @@ static void another_layout_goes_on(void **state) {
   assert_int_equal(read_pass(iterator, 3, got, ROWS), ROWS - 12);
   assert_memory_equal(got, order, (ROWS - 12) * sizeof *got);
   dist_iterator_destroy(iterator);
-  /* The next pass is numbered on. */
+  /* The next pass has the next number. */
   assert_ok(dist_iterator_create(second, &iterator));
   assert_ok(dist_iterator_position(iterator, &position));
   assert_int_equal(position.pass, 2);
@@ -235,7 +237,7 @@ static void positions_that_are_none(void **state) {
   assert_ok(dist_strategy_destroy(m.strategy));
 }
 
-/* Numbers with which a pass could not count on are refused by their names, in every kind of dataset. */
+/* Numbers with which a pass cannot continue are rejected, with their names, by every kind of dataset. */
 static void numbers_out_of_range_are_named(void **state) {
   (void)state;
   static const char *const names[] = {"pass", "elements", "examples", "batches"};
@@ -253,7 +255,7 @@ static void numbers_out_of_range_are_named(void **state) {
       snprintf(words, sizeof words, "dist_position.%s is %lld", names[i / 4], (long long)bad[i % 4]);
       if (strstr(dist_last_error(), words) == NULL) fail_msg("%s: %s", words, dist_last_error());
     }
-    /* The next pass has its number all the same. */
+    /* The next pass has the right number nevertheless. */
     dist_position last = DIST_POSITION_INIT;
     last.pass = (int64_t)1 << 62;
     assert_ok(dist_iterator_create_at(dataset, &last, &iterator));

@@ -16,7 +16,7 @@ static dist_dataset *rows_of(dist_strategy *strategy, int64_t n, const dist_data
   return dataset;
 }
 
-/* Adds a pass of `dataset` to how often each number came, and gives the number of steps. */
+/* Reads a pass, counts how often each number occurs, and returns the number of steps. */
 static int count_pass(dist_dataset *dataset, int32_t replicas, int *counts) {
   dist_iterator *iterator = NULL;
   assert_ok(dist_iterator_create(dataset, &iterator));
@@ -41,7 +41,7 @@ static uint64_t draw(uint64_t *seed, uint64_t below) {
   return (*seed >> 33) % below;
 }
 
-/* Any rows, batch, workers, replicas and way to divide them: nothing is lost and nothing comes twice. */
+/* For random rows, batch sizes, workers, replicas and policies, no element is lost or repeated. */
 static void every_example_comes_once(void **state) {
   (void)state;
   const uint64_t first_seed = 20261121;
@@ -77,7 +77,7 @@ static void every_example_comes_once(void **state) {
       if (counts[i] != each) fail_msg("round %d: number %lld came %d times", round, (long long)i, counts[i]);
     }
     assert_int_equal(covered, each == 1 || n == 0 ? DIST_OK : DIST_DATA_LOSS);
-    /* Of batches that are cut for all, everyone has a part, be it empty. */
+    /* If batches are divided for all workers, each has a part, which may be empty. */
     const int cut_for_all = !options.worker_batches && options.shard_policy <= DIST_SHARD_DATA && each == 1;
     for (int32_t worker = 1; cut_for_all && worker < options.num_workers; worker++) {
       if (options.shard_policy != DIST_SHARD_HINT) assert_int_equal(steps[worker], steps[0]);
@@ -86,7 +86,8 @@ static void every_example_comes_once(void **state) {
   for (int i = 0; i < 3; i++) assert_ok(dist_strategy_destroy(strategies[i]));
 }
 
-/* Each step of all workers adds up to the batch; every worker gets as much; sizes differ by one at most. */
+/* In each step, the parts of all workers add up to the batch. In total, all workers get equally much, and
+ * sizes differ by at most one. */
 static void batch_sizes_add_up(void **state) {
   (void)state;
   int64_t sizes[4][16];
@@ -125,7 +126,7 @@ static void batch_sizes_add_up(void **state) {
   assert_int_equal(dist_batch_sizes_for_worker(4, 1, 1, 0, NULL, 1), DIST_INVALID_ARGUMENT);
 }
 
-/* ---- Files: file i holds 10*i + j, j = 0 .. i mod 3 ---- */
+/* ---- Files: file i contains 10*i + j with j = 0 .. i mod 3 ---- */
 
 static dist_status line(dist_strategy *strategy, size_t file, const char *name, int64_t index,
                         dist_value **out, void *user_data) {
@@ -187,7 +188,7 @@ static void files_go_to_workers_whole(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* Pieces of given sizes, whatever batches the source has; a size of 0 is a batch too. */
+/* Rebatches the source's batches into pieces of given sizes. A piece of size 0 is a batch, too. */
 static void batches_are_cut_anew(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_CALLER);
@@ -274,7 +275,7 @@ static void mistakes_are_refused(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- What is lost, and who reads what, in words ---- */
+/* ---- Explanations of lost elements and of each worker's part ---- */
 
 static void what_is_lost_is_named(void **state) {
   (void)state;

@@ -5,15 +5,15 @@
  */
 #include "dataset_support.h"
 
-/* What element a source makes; from SAID on a number, but a mistake at `bad_index`. */
+/* The elements that a source makes. From SAID on, it makes numbers, and one mistake at `bad_index`. */
 enum kind {
   NUMBER,       /* i64 scalar: index */
   TREE,         /* {"a": [i64[2]: 2i, 2i+1; f32 scalar], "b": i64 scalar} */
   BATCH,        /* i64[index + 1]: 0 .. index */
   STRIDED,      /* i64[3, 2], column-major: {0, 3}, {1, 4}, {2, 5} */
   HOLLOW,       /* i64[2, 0] */
-  SAID,         /* fails with words */
-  UNSAID,       /* fails without */
+  SAID,         /* fails with a message */
+  UNSAID,       /* fails without one */
   NOTHING,      /* DIST_OK, but no element */
   PER_REPLICA,  /* a distributed value */
   OTHER_DTYPE,  /* i32 among i64 */
@@ -21,7 +21,7 @@ enum kind {
   OTHER_KIND,   /* a list among tensors */
   OTHER_LENGTH, /* a list of three among lists of two */
   OTHER_KEY,    /* {"c"} among {"b"} */
-  SCALAR        /* where elements are batches */
+  SCALAR        /* a scalar, although elements are batches */
 };
 
 typedef struct source {
@@ -231,7 +231,7 @@ static void elements_can_be_batches(void **state) {
   }
 }
 
-/* One batch of a dataset: component r is shapes[r], and holds the numbers that follow those of r-1. */
+/* Checks one batch of a dataset: component r has the shape shapes[r], and its numbers follow those of r-1. */
 static void check_first_batch(enum kind kind, int64_t batch_size, int32_t ndim, const int64_t shapes[2][3],
                               const int64_t *numbers) {
   source s = {.strategy = strategy_of(2, DIST_THREADS_CALLER), .kind = kind, .size = 2};
@@ -265,7 +265,7 @@ static void strided_and_empty_elements(void **state) {
   check_first_batch(HOLLOW, 2, 3, hollow_stacked, numbers);
 }
 
-/* Batches before the mistake come whole; then the error, in its own words, however often one asks. */
+/* Batches before the mistake are complete. Then every call returns the error with its own message. */
 static void errors_keep_their_words(void **state) {
   (void)state;
   static const struct {
@@ -284,7 +284,7 @@ static void errors_keep_their_words(void **state) {
       {OTHER_LENGTH, 2, DIST_INVALID_ARGUMENT, "element 5 has 3 items"},
       {OTHER_KEY, 2, DIST_INVALID_ARGUMENT, "'c'"},
       {SCALAR, 0, DIST_INVALID_ARGUMENT, "element 5 is a scalar"},
-      {SAID, 0, DIST_INVALID_ARGUMENT, "element 0 is a scalar"}, /* its good elements are scalars */
+      {SAID, 0, DIST_INVALID_ARGUMENT, "element 0 is a scalar"}, /* its valid elements are scalars */
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     for (int32_t prefetch = -1; prefetch <= 4; prefetch++) {
@@ -312,7 +312,7 @@ static void errors_keep_their_words(void **state) {
   }
 }
 
-/* A source that makes batches ahead ends when nobody wants them any more, at any step. */
+/* A source that is prefetched ends when the iterator is destroyed, at any step. */
 static void a_pass_can_end_at_any_step(void **state) {
   (void)state;
   for (int taken = 0; taken < 5; taken++) {
@@ -363,7 +363,7 @@ static void wrong_arguments_are_refused(void **state) {
   assert_ok(dist_strategy_destroy(s.strategy));
 }
 
-/* A shuffled pass over tensors and a pass over a source; the first failure ends it. */
+/* A shuffled pass over tensors and a pass over a source. Ends at the first failure. */
 static dist_status two_passes(dist_strategy *strategy, void *user_data) {
   source *s = user_data;
   s->strategy = strategy;

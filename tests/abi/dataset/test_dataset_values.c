@@ -22,7 +22,7 @@ static void release_all(dist_value **values, size_t n) {
   for (size_t i = 0; i < n; i++) dist_value_release(values[i]);
 }
 
-/* (i, "a".., object i, nothing) */
+/* (i, "a" to "e", object i, none) */
 static dist_status tuple_element(const source *s, int64_t i, dist_value **out) {
   static const char *const texts[] = {"a", "b", "c", "d", "e"};
   static int objects[5];
@@ -49,7 +49,7 @@ static dist_status ragged_element(const source *s, dist_value **out) {
   return status;
 }
 
-/* [4, 3] with (0, 1): 10, (2, 0): 20, (3, 2): 30; as slices: rows 0, 2, 3 */
+/* [4, 3] with (0, 1): 10, (2, 0): 20, (3, 2): 30. As indexed slices: rows 0, 2 and 3. */
 static dist_status sparse_element(const source *s, dist_value **out) {
   static const int64_t at[] = {0, 1, 2, 0, 3, 2}, values[] = {10, 20, 30}, dense[] = {4, 3}, shape[] = {3, 2};
   const dist_tensor indices = {(void *)at, DIST_I64, 2, shape, NULL};
@@ -85,7 +85,7 @@ static dist_iterator *pass_of(source *s, int64_t batch) {
   return iterator;
 }
 
-/* Replica r's part of a leaf of two. */
+/* Returns replica r's part of a leaf, if there are two replicas. */
 static dist_value *part(const dist_value *leaf, size_t r) {
   assert_int_equal(dist_value_kind_of(leaf), DIST_VALUE_PER_REPLICA);
   assert_int_equal(dist_value_size(leaf), 2);
@@ -99,7 +99,7 @@ static void check_vector(const dist_value *value, const int64_t *expected, int64
   if (n > 0) assert_memory_equal(tensor.data, expected, (size_t)n * sizeof *expected);
 }
 
-/* Five tuples in batches of three on two replicas: 2 + 1, 1 + 1. */
+/* Five tuples in batches of three on two replicas: 2 + 1, then 1 + 1. */
 static void texts_and_objects_come_in_lists(void **state) {
   (void)state;
   source s = {strategy_of(2, DIST_THREADS_CALLER), TUPLE, 5};
@@ -250,7 +250,7 @@ static void ignore_text(const char *text, size_t size, void *user_data) {
   (void)text, (void)size, (void)user_data;
 }
 
-/* What can be asked of a dataset, and of a pass that is left and gone on with. */
+/* Calls all functions of a dataset, and stops and resumes a pass. */
 static dist_status use(dist_dataset *dataset) {
   dist_value *value = NULL;
   dist_iterator *iterator = NULL, *later = NULL;
@@ -283,7 +283,7 @@ static dist_status every_kind(dist_strategy *strategy, void *user_data) {
   for (int i = 0; i < 4 && status == DIST_OK; i++) {
     dist_dataset *dataset = NULL;
     options = (dist_dataset_options)DIST_DATASET_OPTIONS_INIT;
-    options.prefetch = -1; /* what is made ahead and never asked for may lack memory, and nobody is told */
+    options.prefetch = -1; /* batches that are prefetched and never read may fail without being reported */
     s->kind = i == 0 ? RAGGED : i == 1 ? SPARSE : TUPLE;
     if (i < 3) {
       status = dist_dataset_create_from_function(s->strategy, make, s, &options, &dataset);

@@ -15,9 +15,9 @@ typedef struct scene {
   dist_value *element;
   dist_iterator *iterator, *other;
   gate begun, let_out;
-  int lets_out;      /* the merge function opens that gate */
-  int64_t step_ns;   /* the clock's, from the merge function on */
-  dist_status first; /* of the merge function's dist_iterator_next() */
+  int lets_out;      /* the merge function opens let_out */
+  int64_t step_ns;   /* step of the clock, from the merge function on */
+  dist_status first; /* result of the merge function's dist_iterator_next() */
   dist_status run;
   stepping_clock clock;
 } scene;
@@ -40,7 +40,7 @@ static dist_iterator *iterator_of(scene *s, dist_source_fn fn, int32_t prefetch)
   return iterator;
 }
 
-/* ---- What a source may not wait for ---- */
+/* ---- Waits that a source must not make ---- */
 
 static dist_status nothing(dist_replica *replica, void *user_data) {
   (void)replica, (void)user_data;
@@ -79,12 +79,12 @@ static dist_status impatient(dist_strategy *strategy, int64_t index, dist_value 
                "dist_iterator_next(): this thread is in");
   EXPECT_FAILS(dist_iterator_next(s->iterator, &value), DIST_FAILED_PRECONDITION,
                "dist_iterator_next(): this thread is in");
-  /* Inside a replica's function, where the source is called on that thread. */
+  /* Inside a replica function, if the source is called on that thread. */
   EXPECT_FAILS(dist_strategy_shutdown(s->strategy, -1), DIST_FAILED_PRECONDITION, "this thread is in");
   return one(s, out_element);
 }
 
-/* A merge function: it takes the batch. */
+/* A merge function that takes the batch. */
 static dist_status take_a_batch(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
                                 dist_value **out_result, void *user_data) {
   (void)strategy, (void)args, (void)out_result, (void)kwargs;
@@ -117,10 +117,10 @@ static void a_source_waits_for_nobody(void **state) {
     assert_ok(one(&s, &s.element));
     s.other = iterator_of(&s, easy, -1);
     s.iterator = iterator_of(&s, impatient, prefetch);
-    if (prefetch > 0) gate_await(&s.begun, 1); /* on oneTBB's thread */
+    if (prefetch > 0) gate_await(&s.begun, 1); /* on an oneTBB thread */
     assert_ok(dist_run(s.strategy, merge, &s, NULL));
     dist_iterator_destroy(s.iterator);
-    /* Nothing of it stays with the thread. */
+    /* The thread's state is restored. */
     assert_ok(dist_variable_assign(s.strategy, s.variable, DIST_ASSIGN, s.element));
     dist_value_release(s.element);
     dist_iterator_destroy(s.other);
@@ -129,7 +129,7 @@ static void a_source_waits_for_nobody(void **state) {
   }
 }
 
-/* ---- What ends a wait for a source ---- */
+/* ---- How a wait for a source ends ---- */
 
 static dist_status stuck(dist_strategy *strategy, int64_t index, dist_value **out_element, void *user_data) {
   (void)strategy;
@@ -162,12 +162,12 @@ static void a_run_ends_whose_source_is_stuck(void **state) {
   s.step_ns = 0;
   atomic_store(&s.clock.step_ns, 0);
   assert_int_equal(pthread_create(&host, NULL, run_until_cancelled, &s), 0);
-  do { /* what comes before the run cancels nothing */
+  do { /* cancels that come before the run have no effect */
     assert_ok(dist_strategy_cancel(s.strategy));
     sched_yield();
   } while (pthread_tryjoin_np(host, NULL) != 0);
   assert_int_equal(s.run, DIST_CANCELLED);
-  /* The source comes back: nothing is lost. */
+  /* When the source returns, its element is not lost. */
   gate_add(&s.let_out);
   dist_value *batch = NULL;
   assert_ok(dist_iterator_next(s.iterator, &batch));
@@ -176,7 +176,7 @@ static void a_run_ends_whose_source_is_stuck(void **state) {
   assert_ok(dist_strategy_destroy(s.strategy));
 }
 
-/* ---- What a source may ask ---- */
+/* ---- Queries that a source may make ---- */
 
 static dist_status asks_who_has_it(dist_strategy *strategy, int64_t index, dist_value **out_element,
                                    void *user_data) {
@@ -195,7 +195,7 @@ static void *take_one(void *user_data) {
   return NULL;
 }
 
-/* On a thread that has asked for no strategy before, the default one is made while its source runs. */
+/* On a thread that has no default strategy yet, the source's call creates one. */
 static void a_source_has_a_default_strategy(void **state) {
   (void)state;
   static scene s;

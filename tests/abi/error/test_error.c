@@ -48,7 +48,7 @@ static void an_error_has_parts(void **state) {
   assert_ok(dist_last_error_info(&info));
   assert_string_equal(info.message, "dist_scope_exit(): strategy is NULL");
   assert_string_equal(info.received, "NULL");
-  assert_ok(dist_last_error_marked(&info)); /* the marks are gone now */
+  assert_ok(dist_last_error_marked(&info)); /* the marks have been removed */
   assert_string_equal(info.message, "dist_scope_exit(): strategy is NULL");
 
   /* A program's own text has no parts. Its marks stay, because it may be an error that a binding reports again. */
@@ -122,7 +122,7 @@ static void fail_sets_the_text(void **state) {
   assert_string_equal(dist_last_error(), "");
   assert_fails(dist_fail(DIST_OK, "all is well"), DIST_INVALID_ARGUMENT, "DIST_OK");
   assert_fails(dist_fail(-7, "a code of the host's"), -7, "a code of the host's");
-  /* A text may be the one that it replaces. */
+  /* The new text may be the one that it replaces. */
   assert_fails(dist_fail(DIST_INTERNAL, dist_last_error()), DIST_INTERNAL, "a code of the host's");
 }
 
@@ -144,7 +144,7 @@ static void long_texts_are_cut_between_characters(void **state) {
   assert_string_equal(dist_last_error(), text);
 }
 
-/* Writes as much as the caller's version of the struct has, and not a byte more. */
+/* The call fills exactly the part of the struct that the caller's version has. */
 static void info_of_every_size(void **state) {
   (void)state;
   assert_int_equal(dist_fail(DIST_DATA_LOSS, "cut short"), DIST_DATA_LOSS);
@@ -167,7 +167,7 @@ static void info_of_every_size(void **state) {
     for (size_t i = size < 8 ? 4 : known; i < sizeof given; i++) assert_int_equal(given.bytes[i], 0xA5);
   }
   assert_int_equal(dist_last_error_info(NULL), DIST_INVALID_ARGUMENT);
-  assert_string_equal(dist_last_error(), "cut short"); /* a wrong question does not replace the error */
+  assert_string_equal(dist_last_error(), "cut short"); /* a wrong query does not replace the error */
 }
 
 static void *fail_elsewhere(void *argument) {

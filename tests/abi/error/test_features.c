@@ -66,7 +66,7 @@ static void modules_that_cannot_be_loaded(void **state) {
   rmdir(folder);
 }
 
-/* To ask is not to use: a child can use gRPC, as its parent's threads are not concerned. */
+/* Querying a feature does not use it, so a child can use gRPC without its parent's threads. */
 static void a_forked_child_gets_the_same_answer(void **state) {
   (void)state;
   const int has = dist_has_feature("grpc");
@@ -77,7 +77,7 @@ static void a_forked_child_gets_the_same_answer(void **state) {
   assert_int_equal(status, 0);
 }
 
-/* The program was started with libdist in a relative folder, and leaves the folder that this is relative to. */
+/* The program was started with a relative path to libdist, and then changes the working directory. */
 static int moved(int grpc) { return chdir("/") == 0 && dist_has_feature("grpc") == grpc ? 0 : 1; }
 
 static void modules_are_found_beside_a_relative_path(void **state) {
@@ -135,7 +135,7 @@ static void messages_about_modules_are_whole(void **state) {
   }
 }
 
-/* The reason follows the path. */
+/* The reason comes after the path, which may be long. */
 static void a_long_path_leaves_room_for_the_reason(void **state) {
   (void)state;
   char path[3000] = "/tmp/dist-features-XXXXXX";

@@ -4,7 +4,7 @@
  */
 #include "tests/abi/common.h"
 
-static dist_strategy *strategy; /* of two replicas */
+static dist_strategy *strategy; /* has two replicas */
 
 #define SAYS(call, message)                            \
   do {                                                 \

@@ -13,12 +13,12 @@ static const char *const hostile[] = {
     "new\nline",    "tab\t", "\x1b[31m", "\xff\xfe",
     "\xed\xa0\x80", "x\x7f", "\xc2\x85", "0123456789012345678901234567890123456789012345\xe2\x82\xac"};
 
-/* ---- Text that is written in pieces ---- */
+/* ---- Text that arrives in pieces ---- */
 
 typedef struct words {
   char text[1 << 20];
   size_t size;
-  int torn; /* a piece that is no UTF-8 by itself */
+  int torn; /* a piece is not valid UTF-8 by itself */
 } words;
 
 static words all;
@@ -58,7 +58,7 @@ static void take_line(int32_t level, const char *message, void *user_data) {
   snprintf(logged, sizeof logged, "%s", message);
 }
 
-/* Runs fast, so that waiting seems long enough to be told of. */
+/* A fast clock, so that waiting seems long enough to be logged. */
 static int64_t fast_clock(void *user_data) {
   (void)user_data;
   struct timespec now;
@@ -125,7 +125,8 @@ static void reports_are_lines(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* Who gathers parts that do not add up, or gives one buffer to all, is told what was wanted and what came. */
+/* If parts do not add up, or all replicas pass one buffer, the report shows the expected and the actual
+ * sizes. */
 static dist_status do_not_fit(dist_replica *replica, void *user_data) {
   static float whole[4], parts[2][2];
   static const int64_t size_of_whole[] = {3}, size_of_part[] = {2};
@@ -161,7 +162,7 @@ static dist_status another_variable(dist_replica *replica, void *user_data) {
   return dist_replica_variable(replica, dist_replica_id(replica) == 0 ? "a" : "b", &scalar, NULL, &variable);
 }
 
-/* By what the host has called, not by how it is done. */
+/* Reports use the name of the function that the host has called, not that of its implementation. */
 static void reports_name_the_call(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
@@ -227,14 +228,14 @@ static void descriptions_are_lines(void **state) {
     dist_value *text = NULL, *dict = NULL;
     assert_ok(dist_value_create_text(strategy, hostile[i], &text));
     assert_ok(dist_value_create_dict(strategy, &hostile[i], &text, 1, &dict));
-    assert_string_equal(dist_value_text(text), hostile[i]); /* what is the host's stays as it is */
+    assert_string_equal(dist_value_text(text), hostile[i]); /* a host's text stays unchanged */
     assert_ok(dist_value_describe(dict, add, (void *)begin()));
     assert_text(&all);
     assert_true(is_line(all.text));
     dist_value_release(text);
     dist_value_release(dict);
   }
-  /* Longer than what is handed on at once, so that pieces end wherever a character may. */
+  /* Longer than the buffer for pieces, so that pieces end at every position within characters. */
   enum { KEYS = 100 };
   static char keys[KEYS][400];
   const char *key[KEYS];

@@ -8,7 +8,7 @@
 
 enum { LENGTH = 1 << 18 };
 
-/* ---- Nothing starts a thread (first: oneTBB's threads stay) ---- */
+/* ---- No thread is started (this test comes first, because oneTBB's threads remain) ---- */
 
 static dist_status loop_and_reduce(dist_replica *replica, void *user_data);
 
@@ -59,9 +59,9 @@ static void nothing_starts_a_thread_in_host_mode(void **state) {
 /* ---- Executors ---- */
 
 typedef struct pool {
-  int refuse_after; /* < 0: never */
-  int inline_too;   /* on the thread that asks */
-  int keep;         /* until run_kept() */
+  int refuse_after; /* number of tasks; < 0 = no limit */
+  int inline_too;   /* runs tasks on the calling thread */
+  int keep;         /* keeps tasks until run_kept() */
   atomic_int asked, ran;
   dist_task_fn tasks[256];
   void *data[256];
@@ -125,7 +125,7 @@ static dist_strategy *with_executor(pool *p, int32_t replicas, int32_t threads, 
   options.num_replicas = replicas;
   options.threads = threads;
   host.executor = &executor;
-  return strategy_with(options); /* which has copied it */
+  return strategy_with(options); /* the strategy has copied it */
 }
 
 typedef struct marks {
@@ -139,7 +139,8 @@ static void mark(int64_t begin, int64_t end, void *user_data) {
   if (begin >= end) atomic_fetch_add(&m->wrong, 1);
 }
 
-/* Each index once, whatever the grain, and none of an empty range; a work that helpers may go on with, and a sum. */
+/* Visits each index once, for any grain and an empty range. Then runs a work that helpers may process, and a
+ * sum. */
 static dist_status loop_and_reduce(dist_replica *replica, void *user_data) {
   (void)user_data;
   static const int64_t grains[] = {1, 7, 1000, LENGTH / 2, LENGTH, 10 * (int64_t)LENGTH};
@@ -194,7 +195,8 @@ static void executors_that_refuse_or_run_at_once(void **state) {
   }
 }
 
-/* No loop waits for a task that has not begun; one that comes when all is over finds nothing to do. */
+/* A loop does not wait for tasks that have not started. A task that starts after the loop finds nothing to
+ * do. */
 static void tasks_that_come_late_find_nothing(void **state) {
   (void)state;
   pool p = {.refuse_after = 200, .keep = 1, .mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -210,7 +212,7 @@ static void tasks_that_come_late_find_nothing(void **state) {
   assert_true(kept > 0);
 }
 
-/* ---- A load takes room by what it can use, whatever number of threads an executor has ---- */
+/* ---- The memory for loading depends on the threads that can be used, not on the executor's number ---- */
 
 typedef struct meter {
   atomic_size_t now, most;
@@ -269,7 +271,7 @@ static void loads_take_room_for_a_bounded_number_of_threads(void **state) {
   const size_t before = atomic_load(&m.now);
   atomic_store(&m.most, before);
   assert_ok(dist_checkpoint_load(strategy, path, variables, VARIABLES, NULL));
-  /* A quarter of a MiB for each thread that reads: of 300 it were 75. */
+  /* A quarter of a MiB per reading thread. For 300 threads, it would be 75 MiB. */
   assert_in_range(atomic_load(&m.most) - before, 0, (size_t)32 << 20);
   assert_true(atomic_load(&p.asked) > 0);
   unlink(path);

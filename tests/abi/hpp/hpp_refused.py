@@ -44,9 +44,9 @@ CONST_POINTER = r"const float ?\*.*to.*float ?\*|'float \*' with an rvalue of ty
 READ_ONLY = r"read-only|const-qualified"
 NO_CONVERSION = r"could not convert|no viable|no matching|no known conversion|cannot convert|conversion from|incompatible type"
 
-# What it is about, the body that compiles, the body that is refused, and what the compiler says of it.
+# The subject, the body that compiles, the body that is rejected, and the compiler's message.
 CASES = [
-    # A collective writes to what is writable.
+    # A collective must be able to write to its outputs.
     ("const vector", "floats v; g.replica.all_reduce(reduce_op::sum, v);",
      "const floats v; g.replica.all_reduce(reduce_op::sum, v);", DELETED),
     ("const array", "std::array<float, 2> a{}; g.replica.broadcast(0, a);",
@@ -96,7 +96,7 @@ CASES = [
      "const floats in; const floats out; g.replica.halo_exchange(in, dist::halo({1}), out);", DELETED),
     ("const of a reshard", "const floats in; floats out; g.replica.reshard(g.partition, g.partition, in, out);",
      "const floats in; const floats out; g.replica.reshard(g.partition, g.partition, in, out);", DELETED),
-    # A value is immutable; C's struct is const where its memory is.
+    # A value is immutable; the struct in C is const if its memory is.
     ("value", "const float *p = g.value.tensor().data<float>(); (void)p;",
      "float *p = g.value.tensor().data<float>(); (void)p;", CONST_POINTER),
     ("value, an element", "(void)(g.value.tensor().data<float>()[0] == 9);",
@@ -123,7 +123,7 @@ CASES = [
      "g.strategy.update(g.variable, [](dist::tensor t, const dist::value &) { *t.data<float>() = 1; }, g.value);",
      "g.strategy.update(g.variable, [](dist::const_tensor t, const dist::value &) { *t.data<float>() = 1; }, g.value);",
      READ_ONLY),
-    # Each enum is a type of its own.
+    # Each enum is a separate type.
     ("operator for a kind of scan", "floats v; g.replica.scan(reduce_op::sum, DIST_SCAN_EXCLUSIVE, v);",
      "floats v; g.replica.scan(reduce_op::sum, DIST_REDUCE_MAX, v);", NO_CONVERSION),
     ("swapped in C's function",
@@ -131,11 +131,11 @@ CASES = [
      "(void)!dist_scan(nullptr, DIST_SCAN_EXCLUSIVE, DIST_REDUCE_SUM, &g.c, &g.c, 1, nullptr, nullptr);", NO_CONVERSION),
     ("threads for a kind of strategy", "dist_strategy_options o = DIST_STRATEGY_OPTIONS_INIT; o.threads = DIST_THREADS_HOST; (void)o;",
      "dist_strategy_options o = DIST_STRATEGY_OPTIONS_INIT; o.kind = DIST_THREADS_HOST; (void)o;", NO_CONVERSION),
-    # A number is an index, and never a name.
+    # A number is an index and never a name.
     ("number for a device", 'g.strategy.reduce_to(reduce_op::sum, g.value, "CPU:0");',
      "g.strategy.reduce_to(reduce_op::sum, g.value, 0);", DELETED),
     ("character for an index", "(void)g.value[0];", "(void)g.value['0'];", r"no match|no viable"),
-    # The handle that get() gives says nothing: who drops it meant fetch(), which throws.
+    # Dropping the handle that get() returns is an error: fetch(), which throws, was meant.
     ("handle for a result", "dist::remote_value r; (void)r.get(); (void)r.fetch();", "dist::remote_value r; r.get();",
      r"nodiscard"),
     ("handle that is dropped", "(void)g.value.get();", "g.value.get();", r"nodiscard"),

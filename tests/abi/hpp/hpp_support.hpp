@@ -17,7 +17,7 @@ extern "C" {
 #include <cmocka.h>
 }
 
-// An exception that libdist knows nothing of.
+// An exception type that libdist does not know.
 struct own_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -27,7 +27,7 @@ inline void require(bool so, const char *what) {
 }
 #define REQUIRE(condition) require((condition), #condition)
 
-// A test whose exceptions fail it, in words.
+// A test that fails with a message if an exception is thrown.
 template <void (*Body)()>
 void guarded(void **) {
   std::string trouble;
@@ -42,7 +42,7 @@ void guarded(void **) {
 #define HPP_TEST(body) \
   { #body, guarded < body>, nullptr, nullptr, nullptr }
 
-// What the call throws is an error of this code; its text.
+// Requires that the call throws an error with this code, and returns its text.
 template <class Call>
 std::string require_error(dist_status code, const char *what, Call &&call) {
   try {
@@ -56,7 +56,7 @@ std::string require_error(dist_status code, const char *what, Call &&call) {
 }
 #define REQUIRE_ERROR(code, call) require_error((code), #call, [&] { (void)(call); })
 
-// The call throws own_error with these words.
+// Requires that the call throws own_error with this text.
 template <class Call>
 void require_own_error(const std::string &words, const char *what, Call &&call) {
   try {
@@ -71,7 +71,7 @@ void require_own_error(const std::string &words, const char *what, Call &&call) 
 }
 #define REQUIRE_OWN_ERROR(words, call) require_own_error((words), #call, [&] { (void)(call); })
 
-// Calls again and again while the members of a run past its deadline are on their way out.
+// Repeats the call while members of a run past its deadline are still leaving.
 template <class Call>
 void until_they_are_out(Call &&call) {
   for (;;) {

@@ -7,7 +7,8 @@
 #include <cstdlib>
 
 namespace {
-std::atomic<int64_t> until_failure{-1};  // allocations that are let through; < 0: all
+std::atomic<int64_t> until_failure{-1};  // number of allocations that succeed before one fails; < 0 = all
+                                         // succeed
 std::atomic<int64_t> live{0};
 std::atomic<int64_t> live_of_library{0};
 
@@ -19,7 +20,7 @@ void *take(std::size_t size) noexcept {
 }
 }  // namespace
 
-// Not inlined: GCC would take the pair for a mismatched one.
+// Not inlined, because GCC would report the pair as mismatched.
 [[gnu::noinline]] void *operator new(std::size_t size) {
   void *memory = take(size);
   if (memory == nullptr) throw std::bad_alloc();
@@ -90,7 +91,7 @@ void runs(const dist::strategy &strategy) {
       if (replica.id() == 1) throw own_error("in words that need some memory of their own");
       replica.barrier();
     });
-  } catch (const own_error &) {  // or, where it could not be kept, the error of the same words
+  } catch (const own_error &) {  // or an error with the same text, if the exception could not be kept
   } catch (const dist::error &failure) {
     if (failure.code() != DIST_UNKNOWN) throw;
   }
@@ -124,7 +125,7 @@ void everything_fails_once(void (*program)(const dist::strategy &)) {
           ~failing() { until_failure = -1; }
         } one(k);
         program(strategy);
-        done = until_failure >= 0;  // none failed
+        done = until_failure >= 0;  // no allocation failed
       } catch (const std::bad_alloc &) {
       } catch (const dist::error &failure) {
         if (failure.code() != DIST_RESOURCE_EXHAUSTED && failure.code() != DIST_ABORTED) throw;

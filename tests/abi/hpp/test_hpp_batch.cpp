@@ -99,7 +99,7 @@ void what_a_step_throws_is_its_items() {
   REQUIRE_OWN_ERROR("item b", second.wait(-1));
 }
 
-// What an item has in its instance, and what it gives step by step.
+// An item's state in its instance, and the results that it emits.
 struct cache {
   std::unique_ptr<int> left;
   std::shared_ptr<std::atomic<int>> alive;
@@ -146,7 +146,7 @@ void items_stay_and_give_results() {
       assert_false(items[i].take<std::string>().has_value());
       items[i].wait(-1);
     }
-    // One that nobody takes from is in no step, and its results end with it.
+    // An item whose results are not taken is in no step, and its results are freed with it.
     int many = 1000;
     const item slow = decoding.submit(&many);
     slow.cancel();

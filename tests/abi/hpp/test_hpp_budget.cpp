@@ -29,7 +29,7 @@ void a_budget_of_one_lets_one_in() {
   dist::budget budget = std::move(made);
   assert_null(made.get());
   const dist::strategy first = sharing(budget, 1), second = sharing(budget, 1);
-  budget = dist::budget(1);  // the strategies keep theirs
+  budget = dist::budget(1);  // the strategies keep the old one
   std::atomic<int> inside{0}, most{0}, runs{0};
   const auto run_often = [&](const dist::strategy &strategy) {
     for (int i = 0; i < 200; i++) {
@@ -70,7 +70,7 @@ dist::strategy with_executor(const dist::executor &executor) {
   return dist::strategy(options);
 }
 
-// Every index of a loop, once.
+// Visits every index of a loop once.
 void loop(const dist::strategy &strategy) {
   strategy.run([](replica here) {
     std::vector<std::atomic<int>> marks(kLength);
@@ -93,10 +93,10 @@ void loops_are_shared_with_the_hosts_threads() {
     loop(with_executor(executor));
   }
   assert_true(threads.size() >= 3);
-  for (std::thread &each : threads) each.join();  // some of them later than the strategy
+  for (std::thread &each : threads) each.join();  // some end after the strategy
 }
 
-// A worker of the host's takes part: the loop's second half waits for it.
+// A host thread takes part: the second half of the loop waits for it.
 void a_task_does_a_part_of_the_loop() {
   std::vector<std::thread> threads;
   {

@@ -131,7 +131,7 @@ cluster_resolver resolver_of_worker(int32_t id) {
   return cluster_resolver::simple(cluster_spec::from_json(R"({"worker": ["a:1", "b:2"]})"), &options);
 }
 
-// Two workers. One may end its strategy while the other is still in the last collective.
+// Two workers. One may destroy its strategy while the other is still in the last collective.
 void networks() {
   dist_network_options credit = DIST_NETWORK_OPTIONS_INIT;
   credit.credit_bytes = 1 << 16;

@@ -11,7 +11,7 @@ namespace {
 thread_local std::size_t allocations = 0;
 }
 
-// Not inlined: GCC would take the pair for a mismatched one.
+// Not inlined, because GCC would report the pair as mismatched.
 [[gnu::noinline]] void *operator new(std::size_t size) {
   ++allocations;
   void *memory = std::malloc(size == 0 ? 1 : size);
@@ -87,7 +87,7 @@ void gathers() {
       replica.scatter_from_root(0, dist::nothing, part);
     REQUIRE(part == mine);
 
-    // Columns, by the axis: row r of the result is column r of all.
+    // Columns, selected by the axis: row r of the result contains column r of all replicas.
     const std::array<int32_t, 6> table{10 * id, 10 * id + 1, 10 * id + 2, -id, -id - 1, -id - 2};
     std::array<int32_t, 6> columns{};
     dist::collective_options along;
@@ -95,7 +95,7 @@ void gathers() {
     replica.all_to_all(const_tensor(table.data(), {2, 3}), tensor(columns.data(), {2, 3}), along);
     REQUIRE(columns == (std::array<int32_t, 6>{id, 10 + id, 20 + id, -id, -id - 1, -id - 2}));
 
-    // Uneven pieces: everything goes to replica 1.
+    // Uneven pieces: all rows go to replica 1.
     const std::array<int64_t, R> splits{0, 2, 0};
     const std::array<int32_t, 2> pair{id, -id};
     std::vector<int32_t> got(id == 1 ? 6 : 0);
@@ -133,7 +133,7 @@ void lists_in_one_collective() {
     REQUIRE(weights[0] == 3 && weights[1] == 3 && bias[0] == 3);
 
     const dist::tensor_list both{tensor(weights), tensor(bias)};
-    const dist::tensor_list copy = both;  // its views are of its own shapes
+    const dist::tensor_list copy = both;  // its views refer to its own shapes
     replica.all_reduce(reduce_op::max, copy);
     REQUIRE(copy.size() == 2 && copy[1].elements() == 1 && weights[0] == 3);
 
@@ -147,11 +147,11 @@ void lists_in_one_collective() {
     replica.all_reduce(reduce_op::sum, {weights, bias, third}, {weights, bias, third}, {"three"});
     REQUIRE(weights[0] == 9 && bias[0] == 9 && third[0] == 3);
 
-    // Every second number of four.
+    // Every second one of four numbers.
     std::array<int32_t, 4> numbers{1, 2, 3, 4};
     replica.all_reduce(reduce_op::sum, tensor(numbers.data(), {2}).strided({2}));
     REQUIRE(numbers == (std::array<int32_t, 4>{3, 2, 9, 4}));
-    // 1.0 in bfloat16, of which C++17 knows nothing.
+    // 1.0 in bfloat16, which C++17 does not have.
     uint16_t half = 0x3f80;
     replica.all_reduce(reduce_op::sum, tensor(&half, DIST_BF16, {}));
     REQUIRE(half == 0x4040);
@@ -165,7 +165,7 @@ void weights_contributions_numerics() {
   const dist::strategy strategy(2);
   strategy.run([](replica replica) {
     const double id = replica.id();
-    // Replica 0 brings one tensor, replica 1 two of them.
+    // Replica 0 contributes one tensor, and replica 1 two.
     std::array<float, 1> first{1e8F}, second{-1e8F}, sum{};
     const double weights[2] = {1, 3};
     dist::collective_options options;
@@ -188,7 +188,7 @@ void weights_contributions_numerics() {
   });
 }
 
-// The last of two numbers that is not 0: order matters.
+// Returns the last of two numbers that is not 0, so the order matters.
 struct last_one {
   int32_t none;
   int32_t operator()(int32_t before, int32_t next) const noexcept { return next == none ? before : next; }

@@ -16,12 +16,12 @@ using dist::value;
 
 constexpr int32_t D = 4;
 
-// Two chips of two cores each, in one task.
+// Two chips with two cores each, in one task.
 dist::topology small_topology() {
   return dist::topology({2, 1, 1, 2}, {0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 1}, 1, 4);
 }
 
-// `replicas` of D logical devices each, in a square with the axes "row" and "column".
+// `replicas` with D logical devices each, in a square with the axes "row" and "column".
 dist::strategy mesh_of(int32_t replicas) {
   std::vector<int32_t> coordinates;
   for (int32_t x = 0; x < replicas; ++x) {
@@ -162,7 +162,7 @@ void what_a_device_throws() {
   });
 }
 
-// The function of a run that has returned is in use until its last device is out: it is held until then.
+// After the run has returned, its function is kept until the last device has left.
 void a_run_on_devices_past_its_deadline() {
   const auto held = std::make_shared<int>(1);
   std::mutex mutex;

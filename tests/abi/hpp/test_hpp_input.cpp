@@ -27,7 +27,7 @@ std::vector<int32_t> numbers_of(const value &batch) {
   return all;
 }
 
-// 0 .. n-1, then the end.
+// Returns 0 to n-1, and then the end.
 auto counter(const dist::strategy &strategy, int32_t n) {
   return [&strategy, n](int64_t index) {
     return index < n ? scalar(strategy, static_cast<int32_t>(index)) : value();
@@ -87,7 +87,7 @@ void passes_over_functions() {
   assert_true(numbers_of(files.iterate().next()) == (std::vector<int32_t>{'a', 'b', 100 + 'c'}));
 }
 
-// Also where another thread makes batches ahead, and in every pass anew.
+// Exceptions arrive also if another thread prefetches, and in every pass.
 void what_a_source_throws() {
   const dist::strategy strategy(2);
   const auto held = std::make_shared<int>(1);

@@ -69,7 +69,7 @@ void what_a_strategy_is() {
   assert_false(static_cast<bool>(strategy));
 }
 
-// What the log throws is nobody's trouble; the clock is the host's, so that nobody has to wait for the line.
+// Exceptions of the log callback are ignored. A host clock makes the log line appear without waiting.
 void the_log() {
   static std::atomic<int64_t> now_ns{0};
   std::atomic<int> lines{0};
@@ -199,7 +199,8 @@ void checkpoints() {
   REQUIRE_ERROR(DIST_NOT_FOUND, dist::checkpoint(strategy, path));
 }
 
-// A loop of at most that many runs, in which the notice comes after the first; what its handler counts at the end.
+// Runs a loop with a limit of runs. The notice comes after the first run. Returns the count of the handler at
+// the end.
 int64_t preempted_loop(const char *path, int64_t grace_ns, float *value) {
   const dist::strategy strategy(2);
   const std::vector<float> zero(1);
@@ -254,7 +255,7 @@ void preemption() {
     assert_true(row_of<float>(opened.read("steps")) == std::vector<float>{2});
     assert_string_equal(opened.metadata("preemption.total_run_calls"), "1");
   }
-  // The next start goes on; the last run was counted alone.
+  // The next start continues; only the last run was counted.
   assert_int_equal(preempted_loop(path, int64_t{1} << 62, &value), 4);
   assert_true(value == 6);
   assert_int_equal(std::remove(path), 0);

@@ -47,7 +47,7 @@ void servers_begin_and_end() {
   assert_int_equal(counted.use_count(), 1);
 }
 
-// Without gRPC it is compiled all the same, as all that a program calls.
+// Without gRPC, the test is still compiled, because programs may contain these calls.
 void methods_are_called() {
   if (!HAS_GRPC) return;
   rpc_server server("127.0.0.1:0");

@@ -29,7 +29,7 @@ void arguments_and_results() {
   assert_int_equal(sums.kind(), DIST_VALUE_PER_REPLICA);
   assert_true(scalar_of<float>(sums[0]) == 33 && scalar_of<float>(sums[1]) == 36);
 
-  // What is kept of the arguments outlives the run; all replicas give one object, which stays one.
+  // References to arguments outlive the run. If all replicas return one object, the result is this object.
   value kept;
   const value same = strategy.run_values(
       [&](replica replica, const value &positional) {
@@ -82,7 +82,7 @@ void cancelled_runs() {
   strategy.run([&](replica) { ++calls; }, options);
   assert_int_equal(calls.load(), 2 * R);
 
-  // A collective's own: for all members, though one alone has it.
+  // A collective's own cancel object: all members are cancelled, although only one passed it.
   dist::cancel meeting{dist_allocator{}};
   dist::cancel moved = std::move(meeting);
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, moved.signal(std::string("no\0more", 7)));
@@ -122,7 +122,7 @@ void shut_down() {
   });
   inside.get_future().wait();
   REQUIRE_ERROR(DIST_DEADLINE_EXCEEDED, stuck.shutdown(0));
-  stuck.destroy();  // although a function is inside
+  stuck.destroy();  // although a function is running
   assert_null(stuck.get());
   let_out.set_value();
   caller.join();
@@ -148,7 +148,7 @@ void something_that_is_no_exception() {
     no_memory = true;
   }
   assert_true(no_memory);
-  // A replica may catch what libdist threw, and go its own way.
+  // A replica may catch an exception of libdist and continue.
   std::string reported;
   const auto caught_inside = [&](replica replica) {
     if (replica.id() == 0) throw own_error("first");
@@ -164,7 +164,7 @@ void something_that_is_no_exception() {
   assert_non_null(std::strstr(reported.c_str(), "first"));
 }
 
-// The function of a run that has returned is in use until its last replica is out: it is held until then.
+// After the run has returned, its function is kept until the last replica has left.
 void a_run_past_its_deadline() {
   std::mutex mutex;
   std::condition_variable changed;
@@ -181,7 +181,7 @@ void a_run_past_its_deadline() {
     };
     REQUIRE_ERROR(DIST_DEADLINE_EXCEEDED, strategy.run_values(waits, {}, {}, options));
     REQUIRE_ERROR(DIST_FAILED_PRECONDITION, strategy.run([](replica) {}));
-    assert_true(held.use_count() > 2);  // ours, the lambda's, and the run's
+    assert_true(held.use_count() > 2);  // that of the test, the lambda and the run
     {
       const std::lock_guard<std::mutex> lock(mutex);
       open = true;
@@ -192,7 +192,7 @@ void a_run_past_its_deadline() {
   assert_int_equal(held.use_count(), 1);
 }
 
-// A run that its turn did not reach in time has begun nowhere: its function is let go of at once.
+// A run whose turn does not come in time never starts, and releases its function at once.
 void a_run_too_late_to_begin() {
   const dist::strategy strategy(2);
   std::atomic<bool> inside{false}, over{false};
@@ -276,7 +276,7 @@ void host_threads() {
   });
   REQUIRE_OWN_ERROR("the host's own", std::rethrow_exception(failed[1]));
   REQUIRE_ERROR(DIST_ABORTED, std::rethrow_exception(failed[0]));
-  // One that has nothing to complain of itself hears how the run ended.
+  // A replica without an error of its own gets that of the run.
   const auto told = on_both([](replica replica) {
     if (replica.id() == 1) throw own_error("late");
   });
@@ -285,7 +285,7 @@ void host_threads() {
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, strategy.enter(2, [](replica) {}));
 }
 
-// A function that goes on on another thread, and comes back to its own.
+// A function continues on another thread, and then again on its own.
 void another_thread() {
   const dist::strategy strategy(2);
   strategy.run([](replica replica) {

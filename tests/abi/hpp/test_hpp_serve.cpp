@@ -19,7 +19,7 @@ namespace {
 using dist::replica;
 using dist::request;
 
-// Opened by one thread, waited for by others.
+// One thread opens it, and others wait for it.
 class gate {
  public:
   void open() {
@@ -45,7 +45,7 @@ dist::strategy on_library_threads(int32_t replicas) {
   return dist::strategy(options);
 }
 
-// A state that can be moved, and no more.
+// A state that can only be moved.
 struct model {
   std::unique_ptr<std::string> name;
   std::shared_ptr<std::atomic<int>> alive;
@@ -131,7 +131,7 @@ void instances_have_states() {
   }
   assert_int_equal(*alive, 0);
   REQUIRE_ERROR(DIST_UNAVAILABLE, strategy.submit([](replica) {}));
-  // What a maker throws comes back, and the instances may be opened again.
+  // Exceptions of a maker are rethrown, and the instances can be opened again.
   REQUIRE_OWN_ERROR("no model", dist::instances(strategy, [](replica here) -> int {
                       if (here.id() == 1) throw own_error("no model");
                       return 1;
@@ -173,11 +173,11 @@ void whoever_is_cancelled_ends() {
     stop.signal("the client is gone");
     const std::string said = REQUIRE_ERROR(DIST_CANCELLED, stopped.wait(-1));
     assert_non_null(strstr(said.c_str(), "the client is gone"));
-    (void)strategy.submit([&](replica) { ++calls; });  // dropped: cancelled
+    (void)strategy.submit([&](replica) { ++calls; });  // the handle is dropped, which cancels the request
     released.open();
   }
   assert_int_equal(calls, 0);
-  // One that runs is told, and what drops it waits for its function.
+  // A running request is asked to end, and destroying its handle waits for its function.
   gate runs;
   std::atomic<bool> told{false};
   {
@@ -226,7 +226,7 @@ void what_has_ended_arrives() {
     REQUIRE_OWN_ERROR("mine", completions.next().wait());
     strategy.submit(completions, [&](replica) { answers[0] = 9; });
   }
-  assert_int_equal(answers[0], 9);  // the queue has waited for it
+  assert_int_equal(answers[0], 9);  // destroying the queue has waited for it
   dist_submit_options wrong = DIST_SUBMIT_OPTIONS_INIT;
   wrong.done = [](dist_request *, void *) {};
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, strategy.submit([](replica) {}, wrong));
@@ -299,7 +299,7 @@ void threads_of_the_host_serve() {
   assert_int_equal(failed, 0);
 }
 
-// Where nobody may wait, what is dropped is cancelled alone.
+// In a replica, which must not wait, dropping a handle only cancels the request.
 void dropped_inside_a_replica() {
   const dist::strategy strategy = on_library_threads(1);
   auto owned = std::make_shared<int>(1);
@@ -311,7 +311,7 @@ void dropped_inside_a_replica() {
   inside.await();
   outer.wait(-1);
   strategy.close_instances();
-  assert_int_equal(owned.use_count(), 2);  // and the function of `outer`
+  assert_int_equal(owned.use_count(), 2);  // ours and that of the function of `outer`
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ void inside_replicas() {
       REQUIRE(row_of<float>(replica.read(own)) == mine);
       REQUIRE(replica.read(sums).tensor().data<float>()[1] == static_cast<float>(2 * (run + 1)));
 
-      // The strategy's own, found again by the second run.
+      // A variable of the strategy, which the second run finds again.
       const dist::variable_ref counter = replica.variable("counter", mine);
       REQUIRE(std::string(counter.name()) == "counter");
       REQUIRE(row_of<float>(replica.read(counter))[0] == static_cast<float>(1 + run));

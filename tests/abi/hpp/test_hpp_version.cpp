@@ -21,7 +21,7 @@ dist::strategy on_library_threads(int32_t replicas) {
   return dist::strategy(options);
 }
 
-// A model whose parts agree while it is whole.
+// A model whose two parts are equal as long as it is intact.
 struct model {
   int64_t first, second;
   std::shared_ptr<std::atomic<int>> ended;

@@ -78,7 +78,7 @@ void cancelled_work_ends_everywhere() {
     std::array<int32_t, 1> number{};
     const dist::work working = replica.begin().all_reduce(reduce_op::sum, number);
     if (replica.id() == 0) working.cancel();
-    // It may have been done before the word came: then this one sees it.
+    // It may have completed before the cancellation. Then this call detects it.
     working.wait();
     replica.barrier();
     throw dist::error(DIST_CANCELLED, "too late to be cancelled");
@@ -87,7 +87,7 @@ void cancelled_work_ends_everywhere() {
   strategy.run([](replica replica) { replica.barrier(); });
 }
 
-// What unwinds past work waits for it: the tensors are declared before it.
+// Unwinding waits for a work in progress, whose tensors are declared before it.
 void an_exception_past_work_under_way() {
   const dist::strategy strategy(2);
   const auto throws = [](replica replica) {
@@ -157,7 +157,7 @@ void merge_calls() {
     replica.merge_call([](dist::strategy_ref, const dist::value &) { throw own_error("not today"); });
   };
   REQUIRE_OWN_ERROR("not today", strategy.run(throws));
-  // Inside a replica it can be caught; the others have it in words.
+  // A replica can catch it. The other replicas get its text.
   std::array<std::string, R> seen;
   strategy.run([&](replica replica) {
     try {

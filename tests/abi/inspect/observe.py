@@ -12,10 +12,10 @@ import sys
 from collections import Counter
 
 REPLICAS, LATE = 4, 2
-# What becomes of the tag a"b\\c<newline><tab><1><ff><c0 80><ed a0 80><euro>: each byte that is no UTF-8 is U+FFFD,
-# and control characters are written out.
+# The tag a"b\\c<newline><tab><1><ff><c0 80><ed a0 80><euro> as libdist writes it: each byte that is not UTF-8
+# becomes U+FFFD, and control characters are escaped.
 TAG = 'a"b\\c\\n\\t\\x01' + "\ufffd" * 6 + "\u20ac"
-# A label has its format's own way to write line ends.
+# The Prometheus format has its own escape for newlines in labels.
 STRATEGY = TAG.replace("\\n", "\n").replace("\\t", "\t")
 
 
@@ -51,10 +51,10 @@ def check_trace(program: str) -> None:
     names = Counter((e["ph"], e["name"]) for e in events)
     assert names["M", "process_name"] == 1 and names["M", "thread_name"] == REPLICAS, names
     assert names["X", "run"] == 2 * REPLICAS, names
-    assert names["X", "all_reduce"] == REPLICAS + 1, names  # one was refused
+    assert names["X", "all_reduce"] == REPLICAS + 1, names  # one call was rejected
     assert not any(e["ph"] == "B" for e in events), "all is over"
 
-    # Asynchronous ones: what begins ends, on that replica.
+    # Each asynchronous event that begins also ends, on the same replica.
     begins = {e["id"]: e for e in events if e["ph"] == "b"}
     over = {e["id"]: e for e in events if e["ph"] == "e"}
     assert begins.keys() == over.keys() and len(begins) == 3 * REPLICAS
@@ -81,7 +81,7 @@ def check_trace(program: str) -> None:
     runs = [e["args"] for e in events if e["name"] == "run"]
     assert Counter(r["status"] for r in runs) == {"OK": REPLICAS, "DATA_LOSS": 1, "ABORTED": REPLICAS - 1}, runs
 
-    # An arrow goes from the last to come into a slice of who waited for it.
+    # An arrow leads from the last member that arrived to a slice of a member that waited for it.
     starts = {e["id"]: e for e in events if e["ph"] == "s"}
     ends = {e["id"]: e for e in events if e["ph"] == "f"}
     assert starts and starts.keys() == ends.keys()
@@ -105,7 +105,7 @@ def check_live(program: str) -> None:
         for event in events:
             if event["name"] == "all_reduce" and event["ph"] == "X":
                 assert event["args"].get("tag", "even") == "even", event
-            # At most the function and one collective in it have not ended.
+            # At most the function and one collective inside it have not ended.
         for thread in range(REPLICAS):
             assert sum(e["ph"] == "B" and e["tid"] == thread for e in events) <= 2
 

@@ -95,7 +95,7 @@ static void elements_of_every_dtype(void **state) {
   }
 }
 
-/* Random bits, as text, and back. */
+/* Converts random bits to text and back. */
 static void numbers_read_back_as_the_same_bits(void **state) {
   uint64_t seed = 77;
   print_message("# seed %llu\n", (unsigned long long)seed);

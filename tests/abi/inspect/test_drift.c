@@ -67,17 +67,17 @@ static void the_first_element_and_the_odd_copy_are_named(void **state) {
   assert_string_equal(error.expected, "0, as on replica 0");
   assert_string_equal(error.received, "0.25");
   assert_has(error.hint, "dist_variable_assign()");
-  /* Most have what replica 1 has. */
+  /* Most copies equal replica 1's. */
   for (int32_t r = 1; r < R; r++) ((float *)copy_of(variable, r))[4] = 7;
   assert_drift(*state, variable, 0, 1, 4);
-  /* A tie: replica 0 is right, and the lowest of the others named. */
+  /* In a tie, replica 0 counts as correct, and the report names the lowest of the others. */
   ((float *)copy_of(variable, 3))[4] = 0;
   assert_drift(*state, variable, 1, 0, 4);
   float zeros[2][3] = {{0}};
   const dist_tensor zero = {zeros, DIST_F32, 2, shape, NULL};
   dist_value *value = NULL;
   assert_ok(dist_value_create_tensor(*state, &zero, &value));
-  assert_ok(dist_variable_assign(*state, variable, DIST_ASSIGN, value)); /* as the hint says */
+  assert_ok(dist_variable_assign(*state, variable, DIST_ASSIGN, value)); /* as the hint recommends */
   assert_equal_copies(*state, variable, R);
   dist_value_release(value);
   dist_variable_destroy(variable);
@@ -99,7 +99,7 @@ static void every_number_of_replicas_and_every_size(void **state) {
     for (int32_t r = 1; r < n; r++) {
       float *const copy = copy_of(variable, r);
       const int64_t places[] = {LARGE - 1, 200000, 16384,
-                                16383,     17,     0}; /* each before the one that is known */
+                                16383,     17,     0}; /* each before the one found so far */
       for (size_t i = 0; i < COUNT_OF(places); i++) {
         copy[places[i]] = 1;
         assert_drift(strategy, variable, r, 0, places[i]);
@@ -119,7 +119,7 @@ static void every_number_of_replicas_and_every_size(void **state) {
   free(zeros);
 }
 
-/* Two elements that are equal, and two that are not, though they look it. */
+/* Two equal elements, and two that differ although they print alike. */
 static void bits_count_but_for_nans_and_truth(void **state) {
   uint16_t f16[] = {0x7E00, 0xFC01, 0, 0x8000}, bf16[] = {0x7FC0, 0xFF81, 0, 0x8000};
   uint32_t f32[] = {0x7FC00000, 0xFF800001, 0, 0x80000000};
@@ -155,7 +155,7 @@ static void copies_that_need_not_be_equal(void **state) {
   dist_variable *variable = NULL;
   assert_ok(dist_variable_create(*state, &initial, &options, &variable));
   *(float *)copy_of(variable, 1) = 1;
-  assert_equal_copies(*state, variable, 0); /* says that it compared none */
+  assert_equal_copies(*state, variable, 0); /* the report states that no copy was compared */
   dist_variable_destroy(variable);
 
   static const int32_t kinds[] = {DIST_STRATEGY_CENTRAL_STORAGE, DIST_STRATEGY_ONE_DEVICE,
@@ -195,7 +195,7 @@ static void arguments_and_contexts_are_checked(void **state) {
   drift.struct_size = 8;
   assert_fails(dist_variable_check_drift(*state, variable, &drift), DIST_INVALID_ARGUMENT,
                "dist_drift.struct_size is 8: initialize the struct with DIST_DRIFT_INIT");
-  for (int32_t replicas = 2; replicas <= 4; replicas += 2) { /* with other copies, and with as many */
+  for (int32_t replicas = 2; replicas <= 4; replicas += 2) { /* with other and with as many copies */
     dist_strategy *const other = strategy_of(replicas, DIST_THREADS_CALLER);
     assert_fails(dist_variable_check_drift(other, variable, NULL), DIST_INVALID_ARGUMENT, "another strategy");
     assert_ok(dist_strategy_destroy(other));

@@ -16,7 +16,7 @@ static void collect(const char *piece, size_t size, void *user_data) {
   text[used + size] = '\0';
 }
 
-/* Explains the strategy, and splits the text. */
+/* Calls dist_strategy_explain() and splits the text. */
 static void explain(dist_strategy *strategy) {
   memset(text, 0, sizeof text);
   assert_ok(dist_strategy_explain(strategy, collect, NULL));
@@ -70,7 +70,7 @@ static void details_are_in_groups(void **state) {
     at = strstr(at, groups[i]);
   }
   assert_null(strstr(rest, "\nServing\n"));
-  /* A line is a group's name, or "  subject: words". */
+  /* A line is the name of a group, or "  subject: words". */
   for (at = rest; *at != '\0'; at = strchr(at, '\n') + 1) {
     if (*at == ' ') assert_true(at[2] != ' ' && strchr(at, ':') < strchr(at, '\n'));
   }
@@ -134,7 +134,7 @@ static void unreachable_workers_are_a_warning(void **state) {
   assert_has(lines[2],
              "warnings: the other workers cannot be reached: dist_worker_options.transport is "
              "DIST_TRANSPORT_NONE");
-  /* Replicas have the ids that they have among all workers. */
+  /* Replicas have their global ids. */
   assert_has(rest, "\n  replica threads: replica 1 on the thread that starts the run\n");
 }
 

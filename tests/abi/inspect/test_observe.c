@@ -40,7 +40,7 @@ static dist_status sum(dist_replica *replica, int64_t length, const char *tag) {
   return dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options, NULL);
 }
 
-/* Returns once all others have come to where this replica is missing: the trace says so. */
+/* Returns when all others have arrived, which the trace shows. */
 static dist_status come_last(dist_replica *replica) {
   char waits[32];
   snprintf(waits, sizeof waits, "\"waits_for\":[%d]", dist_replica_id(replica));
@@ -157,7 +157,7 @@ static void lack_of_memory_is_a_status(void **state) {
   assert_ok(dist_group_create(strategy, ids, 2, &group));
   assert_ok(dist_run(strategy, with_one_late, NULL, NULL));
 
-  /* What is said to be held is what the allocator has given. */
+  /* The metrics report exactly the bytes that the allocator has handed out. */
   text page = {NULL, 0};
   assert_ok(dist_strategy_write_metrics(strategy, NULL, append, &page));
   char line[64];
@@ -183,12 +183,12 @@ static void lack_of_memory_is_a_status(void **state) {
 
 /* ---- While replicas run ---- */
 
-static atomic_int looks; /* texts that were written while the run was under way */
+static atomic_int looks; /* texts that were written during the run */
 
 static dist_status until_looked_at(dist_replica *replica, void *user_data) {
   const int32_t enough = *(const int32_t *)user_data;
   for (;;) {
-    /* All end after the same round: what replica 0 read goes to all. */
+    /* All replicas end after the same round, because they use the value that replica 0 has read. */
     int32_t go_on = atomic_load(&looks) < enough;
     int64_t length = 1;
     dist_tensor tensor = vector_of(&go_on, DIST_I32, &length);
@@ -268,7 +268,7 @@ static void explanations_name_the_reasons(void **state) {
 
 static const char wild_tag[] = "a\"b\\c\n\t\x01\xff\xc0\x80\xed\xa0\x80\xe2\x82\xac";
 
-/* An asynchronous sum, and a planned one that goes round twice. */
+/* An asynchronous sum, and a planned one with two rounds. */
 static dist_status works(dist_replica *replica) {
   static float buffers[R][64];
   int64_t length = 64;

@@ -58,14 +58,16 @@ static void assert_explains(dist_strategy *strategy, const char *words) {
   free(all.data);
 }
 
-/* Finds the next event of a trace. Under AddressSanitizer, strstr() takes as long as the whole rest of the text. */
+/* Finds the next event of a trace. Under AddressSanitizer, strstr() always reads the whole rest of the text.
+ */
 static char *event_from(char *at) {
   do at = strchr(at + 1, '{');
   while (at != NULL && strncmp(at, "{\"ph\":", 6) != 0);
   return at;
 }
 
-/* Of each replica the trace has the run, and the barriers from number `first` to `last`, each once and in turn. */
+/* For each replica, the trace contains the run, and the barriers number `first` to `last`, each once and in
+ * order. */
 static void assert_trace(dist_strategy *strategy, int first, int last) {
   text trace = {NULL, 0, 0};
   assert_ok(dist_strategy_write_trace(strategy, append, &trace));
@@ -112,7 +114,7 @@ static void a_long_trace_has_all(void **state) {
 static void without_it_there_are_1024(void **state) {
   (void)state;
   dist_strategy *strategy = met(recording(0), 3000);
-  assert_trace(strategy, 3000 - 1022, 3000); /* the run is one of them */
+  assert_trace(strategy, 3000 - 1022, 3000); /* the run is one of the events */
   assert_int_equal(rounds_that_had_a_last(strategy), 1023);
   assert_explains(strategy, "\n  flight recorder: the last 1024 events of each replica");
   assert_ok(dist_strategy_destroy(strategy));
@@ -158,7 +160,7 @@ static void what_is_no_length(void **state) {
   dist_strategy *strategy = NULL;
   host.late_destroys = 2;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "late_destroys");
-  /* A caller that was compiled before the option is there has the default. */
+  /* A caller that was compiled before the option existed gets the default. */
   host = (dist_host_options)DIST_HOST_OPTIONS_INIT;
   host.recorded_events = 1 << 16;
   host.struct_size = offsetof(dist_host_options, recorded_events);
@@ -169,7 +171,7 @@ static void what_is_no_length(void **state) {
 
 /* ---- Memory ---- */
 
-/* A host's allocator that has what is as large as the rings from the system, or refuses it. */
+/* A host allocator that takes blocks as large as the rings from the system, or rejects them. */
 typedef struct rings {
   void *memory;
   size_t bytes;
@@ -224,7 +226,7 @@ static void memory_is_taken_as_events_come(void **state) {
   dist_strategy *strategy = met(options, 0);
   assert_true(a.bytes == (size_t)R * LONGEST * EVENT_BYTES);
   assert_explains(strategy, ", 256 MiB of it by the flight recorder");
-  enum { HUGE_PAGES = R * 2 * (2 << 20) }; /* where the system has such: the ends of what is written */
+  enum { HUGE_PAGES = R * 2 * (2 << 20) }; /* huge pages at the ends of written parts */
   assert_true(bytes_in_memory(&a) <= HUGE_PAGES);
   int steps = STEPS;
   assert_ok(dist_run(strategy, meet, &steps, NULL));

@@ -13,7 +13,8 @@ typedef struct plan {
   int gaps; /* `in` and `out` have gaps between their rows */
 } plan;
 
-/* Where place `at` of a dimension of n elements comes from; -1: a zero. The definition, step by step. */
+/* Returns the source of position `at` in a dimension of n elements, or -1 for a zero. Follows the definition
+ * step by step. */
 static int64_t source_of(int64_t at, int64_t n, int32_t edge) {
   while (at < 0 || at >= n) {
     switch (edge) {
@@ -27,11 +28,11 @@ static int64_t source_of(int64_t at, int64_t n, int32_t edge) {
 }
 
 typedef struct span {
-  int64_t begin, size; /* of the tile */
-  int64_t from, count; /* with its halo */
+  int64_t begin, size; /* the tile */
+  int64_t from, count; /* the tile with its halo */
 } span;
 
-/* Part `index` of n in p parts, as even as possible. */
+/* Part `index` of n elements divided into p parts as evenly as possible. */
 static span span_of(const plan *p, int dimension, int64_t index) {
   const int64_t n = p->shape[dimension], parts = p->parts[dimension], rest = n % parts;
   span s;
@@ -73,7 +74,7 @@ static dist_status exchange_and_compare(dist_replica *device, dist_value *args, 
   TRY(dist_halo_exchange(device, &tile, &halo, &result, NULL));
   for (int64_t i = 0; i < rows.count; i++) {
     for (int64_t j = 0; j < columns.count + gap; j++) {
-      int64_t expected = -7; /* a gap is not touched */
+      int64_t expected = -7; /* gaps must not change */
       if (j < columns.count) {
         const int64_t row = source_of(rows.from + i, p->shape[0], p->edges[0]);
         const int64_t column = source_of(columns.from + j, p->shape[1], p->edges[1]);
@@ -113,7 +114,7 @@ static void every_edge_on_every_grid(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- What is refused ---- */
+/* ---- Rejected calls ---- */
 
 enum wrong { PARTS, NEGATIVE, EDGE, SCALAR, DTYPE, SIZE, TILES, OVERLAP, WIDTHS_DIFFER, PLANNED, WRONGS };
 static const char *const words[] = {
@@ -166,7 +167,8 @@ static void what_does_not_fit_is_refused_on_all(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* One tile has another width than the two in line with it: its member is named, whichever it is. */
+/* One tile has a different width from the two others in its row. The report names its member, whichever it
+ * is. */
 static dist_status differ_in_width(dist_replica *device, dist_value *args, dist_value *kwargs,
                                    dist_value **out_result, void *user_data) {
   (void)args, (void)kwargs, (void)out_result;
@@ -195,7 +197,7 @@ static void who_differs_in_its_line_is_named(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* One that does not come is reported, as in every collective. */
+/* A member that does not arrive is reported, as in every collective. */
 static dist_status leave_early(dist_replica *device, dist_value *args, dist_value *kwargs,
                                dist_value **out_result, void *user_data) {
   if (dist_replica_id(device) == 1) return DIST_OK;
@@ -208,7 +210,7 @@ static dist_status run_alone(dist_replica *replica, void *user_data) {
 static void a_missing_device_ends_it(void **state) {
   (void)state;
   dist_strategy *strategy = mesh_of(2, 2);
-  enum wrong none = TILES; /* device 0's part of it is right */
+  enum wrong none = TILES; /* device 0's part is valid */
   assert_fails(dist_run(strategy, run_alone, &none, NULL), DIST_ABORTED,
                "halo_exchange #1: logical device 1 returned early");
   assert_ok(dist_strategy_destroy(strategy));

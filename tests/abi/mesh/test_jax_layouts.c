@@ -18,14 +18,14 @@ typedef struct {
   char names[MOST_AXES][32];
   dist_mesh_axis axes[MOST_AXES];
   dist_strategy *strategy;
-  /* Of each logical device, as it says itself: which device of the topology it is, and its places. */
+  /* As each logical device reports: its device in the topology, and its positions. */
   int32_t ids[DEVICES], places[DEVICES][MOST_AXES];
 } mesh;
 
 typedef struct {
   int32_t ndim;
   int64_t shape[MOST_DIMENSIONS], parts[MOST_DIMENSIONS];
-  int32_t tiles[DEVICES]; /* of each logical device, the number of its tile, row-major */
+  int32_t tiles[DEVICES]; /* for each logical device, the row-major number of its tile */
 } layout;
 
 typedef struct {
@@ -65,7 +65,7 @@ static dist_status see_all_places(dist_replica *replica, void *user_data) {
   return dist_run_on_devices(replica, see_places, user_data, NULL, NULL, NULL, NULL);
 }
 
-/* Eight devices in a row, in the order that the mesh has them. */
+/* Eight devices in a row, in the order of the mesh. */
 static void read_mesh(FILE *file, mesh *m) {
   m->num_axes = (int32_t)number(file);
   assert_in_range(m->num_axes, 1, MOST_AXES);
@@ -92,7 +92,7 @@ static void read_mesh(FILE *file, mesh *m) {
   assert_ok(dist_run(m->strategy, see_all_places, m, NULL));
 }
 
-/* One dimension's axes, "x,y": the last runs fastest in its tiles. */
+/* The axes of one dimension, "x,y". The last one varies fastest in its tiles. */
 static void split_over(const mesh *m, const char *axes, layout *out, int32_t dimension) {
   int32_t places[DEVICES] = {0};
   out->parts[dimension] = 1;
@@ -118,7 +118,7 @@ static void read_layout(FILE *file, const mesh *m, layout *out) {
   for (int32_t i = 0; i < out->ndim; i++) split_over(m, word(file), out, i);
 }
 
-/* By device, as JAX counts them; false: it refused. */
+/* Reads the parts by device in JAX's numbering. Returns false if JAX rejected the layout. */
 static int read_parts(FILE *file, int32_t ndim, part *parts) {
   for (int32_t id = 0; id < DEVICES; id++) {
     if (strcmp(word(file), "shard") != 0) return 0;
@@ -157,7 +157,7 @@ typedef struct {
   const part *expected;
 } splitting;
 
-/* The strategy's own split: where the axes of the dimensions are all axes in the mesh's order. */
+/* The strategy's own split, if the axes of the dimensions are all axes in the order of the mesh. */
 static dist_status split_by_strategy(dist_replica *replica, void *user_data) {
   const splitting *s = user_data;
   dist_value *whole = numbers(s->m->strategy, 0, s->l->shape, s->l->ndim), *split = NULL;

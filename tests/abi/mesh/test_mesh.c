@@ -5,7 +5,7 @@
  */
 #include "tests/abi/mesh_support.h"
 
-static dist_mesh_options the_mesh; /* of the latest options_of() */
+static dist_mesh_options the_mesh; /* used by the latest options_of() */
 
 static dist_strategy_options options_of(const dist_device_assignment *assignment) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
@@ -34,7 +34,7 @@ static void an_assignment_says_how_many(void **state) {
   assert_int_equal(dist_strategy_num_replicas(strategy), 2);
   assert_int_equal(dist_strategy_num_logical_devices(strategy), 8);
   assert_int_equal(dist_device_assignment_num_logical_devices(dist_strategy_device_assignment(strategy)), 8);
-  await_threads(before + 2 * 8 - 1); /* one for each device, save the caller's own */
+  await_threads(before + 2 * 8 - 1); /* one thread per device, except the caller's own */
   assert_healthy(DIST_THREADS_CALLER, strategy);
   assert_ok(dist_strategy_destroy(strategy));
   await_threads(before);
@@ -99,7 +99,7 @@ static void what_cannot_be_is_refused(void **state) {
   dist_device_assignment_destroy(assignment);
 }
 
-/* A mesh with a hole, and one device for two. */
+/* A mesh with a hole, and one device that is assigned twice. */
 static void every_logical_device_is_one_device(void **state) {
   (void)state;
   const int32_t mesh[] = {2, 2, 1, 1}, there[] = {0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0};
@@ -122,7 +122,7 @@ static void every_logical_device_is_one_device(void **state) {
   dist_topology_destroy(topology);
 }
 
-/* ---- The axes that a strategy has by itself ---- */
+/* ---- Axes that every mesh strategy has ---- */
 
 typedef struct axes_seen {
   const char *name;
@@ -196,7 +196,7 @@ static void rings_have_one_axis(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- Everything else is the mirrored strategy's ---- */
+/* ---- Everything else is as in the mirrored strategy ---- */
 
 static dist_status add_own_id(dist_replica *replica, void *user_data) {
   int64_t number = dist_replica_id(replica) + 1;
@@ -219,7 +219,7 @@ static dist_status read_on_device(dist_replica *device, dist_value *args, dist_v
   return dist_replica_read(device, variable, out_result);
 }
 
-/* A variable synchronized on reading: each replica has its own copy, which its devices read. */
+/* A sync-on-read variable: each replica has its own copy, which its devices read. */
 static dist_status read_on_devices(dist_replica *replica, void *user_data) {
   dist_value *items[1] = {NULL}, *result = NULL;
   TRY(dist_value_create_variable(user_data, &items[0]));
@@ -299,7 +299,7 @@ static void it_explains_itself(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- The replica's own handle, while its devices run ---- */
+/* ---- The replica's handle while its devices run ---- */
 
 static dist_status nothing(dist_replica *device, dist_value *args, dist_value *kwargs,
                            dist_value **out_result, void *user_data) {

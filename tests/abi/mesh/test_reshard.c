@@ -10,7 +10,7 @@ enum { DEVICES = 4, MOST_ELEMENTS = 512 };
 static const int64_t shape[] = {6, 5, 4};
 static const int64_t splits[][3] = {{4, 1, 1}, {1, 1, 4}, {2, 1, 2}, {1, 4, 1}, {2, 2, 1}};
 
-/* Partition number k: the splits, then one for each device, then everywhere. */
+/* Partition number k: first the splits, then one per device, then replicated. */
 enum { PARTITIONS = 5 + DEVICES + 1 };
 static dist_partition partition_of(int k) {
   dist_partition p = DIST_PARTITION_INIT;
@@ -63,7 +63,7 @@ static dist_status run_change(dist_replica *replica, void *user_data) {
   return dist_run_on_devices(replica, move_and_compare, user_data, NULL, NULL, NULL, NULL);
 }
 
-/* Element by element: which of a device's are not there yet. */
+/* Counts, element by element, which of a device's elements it does not have yet. */
 static int64_t count_moved(const change *c, int32_t device) {
   int64_t moved = 0, begin[3], size[3], had_begin[3], had_size[3], elements = 0, had = 0;
   assert_ok(dist_partition_shard(&c->to, device, NULL, begin, size, &elements));
@@ -166,9 +166,10 @@ static void what_does_not_fit_is_refused_on_all(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* One has shards of another dtype: it is named, whichever it is, also where most have nothing beforehand. */
+/* One device has shards of another dtype. The report names it, whichever it is, even if most devices have
+ * nothing beforehand. */
 typedef struct odd_dtype {
-  int32_t device, from; /* who; a DIST_PARTITION_... */
+  int32_t device, from; /* the device; a DIST_PARTITION_... */
 } odd_dtype;
 
 static dist_status move_another_dtype(dist_replica *device, dist_value *args, dist_value *kwargs,

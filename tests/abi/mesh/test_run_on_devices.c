@@ -6,7 +6,7 @@
 #include "tests/abi/clock.h"
 #include "tests/abi/mesh_support.h"
 
-/* A replica's function that only runs one on its devices. */
+/* A replica function that only runs another one on its devices. */
 typedef struct on_devices {
   dist_values_fn fn;
   void *user_data;
@@ -26,9 +26,9 @@ static dist_status run_on_split(dist_replica *replica, const on_devices *what, d
   return status;
 }
 
-/* ---- What a device sees, and gives ---- */
+/* ---- Inputs and results of a device ---- */
 
-/* Twice its shard, in memory of its own. */
+/* Returns twice its shard, in new memory. */
 static dist_status twice(dist_replica *device, dist_value *args, dist_value *kwargs, dist_value **out_result,
                          void *user_data) {
   (void)kwargs, (void)user_data;
@@ -76,7 +76,7 @@ static void devices_get_shards_and_give_a_whole(void **state) {
   }
 }
 
-/* Who a device is, and that its collectives are those of its replica's devices alone. */
+/* Checks a device's identity, and that its collectives include only the devices of its replica. */
 static dist_status sum_ids(dist_replica *device, dist_value *args, dist_value *kwargs,
                            dist_value **out_result, void *user_data) {
   (void)args, (void)kwargs, (void)user_data;
@@ -97,7 +97,7 @@ static dist_status sum_on_devices(dist_replica *replica, void *user_data) {
   dist_value *result = NULL;
   TRY(dist_run_on_devices(replica, sum_ids, NULL, NULL, NULL, NULL, &result));
   dist_partition partition = DIST_PARTITION_INIT;
-  TRY(dist_value_partition(result, &partition)); /* equal on all: replicated */
+  TRY(dist_value_partition(result, &partition)); /* equal on all devices, so it is replicated */
   EXPECT(partition.kind == DIST_PARTITION_REPLICATE);
   dist_tensor sum;
   TRY(dist_value_tensor(result, &sum));
@@ -214,7 +214,7 @@ static dist_status join_results(dist_replica *replica, void *user_data) {
   TRY(dist_value_tensor(result, &tensor));
   EXPECT(tensor.shape[0] == 3 && element(&tensor, 2) == 2);
   dist_value_release(result);
-  TRY(join(replica, DIFFERENT, &split, &result)); /* tiles of other sizes: 1, 2 and 1 */
+  TRY(join(replica, DIFFERENT, &split, &result)); /* tiles of different sizes: 1, 2 and 1 */
   TRY(dist_value_tensor(result, &tensor));
   EXPECT(tensor.shape[0] == 4 && element(&tensor, 2) == 1 && element(&tensor, 3) == 2);
   TRY(dist_value_partition(result, &got));
@@ -251,7 +251,7 @@ static void results_are_joined_as_said_or_as_fits(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- Ends ---- */
+/* ---- How they end ---- */
 
 typedef struct scene {
   int32_t culprit;       /* a logical device, or a replica */
@@ -261,7 +261,7 @@ typedef struct scene {
   report seen[8];
 } scene;
 
-/* All devices but one meet; that one does not come. */
+/* All devices except one call a barrier; that one fails. */
 static dist_status one_fails(dist_replica *device, dist_value *args, dist_value *kwargs,
                              dist_value **out_result, void *user_data) {
   (void)args, (void)kwargs, (void)out_result;
@@ -289,7 +289,7 @@ static dist_status survive_a_failure(dist_replica *replica, void *user_data) {
       EXPECT(strstr(s->seen[d].message, words) != NULL);
     }
   }
-  return healthy(replica, NULL); /* it is no failure of the replica */
+  return healthy(replica, NULL); /* the replica has not failed */
 }
 
 static void a_failing_device_ends_the_others(void **state) {
@@ -301,7 +301,7 @@ static void a_failing_device_ends_the_others(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* Device 0 never comes to the barrier of the others: it waits until their wait has ended. */
+/* Device 0 does not call the barrier: it waits until the others have returned from it. */
 static dist_status wait_for_the_end(dist_replica *device, dist_value *args, dist_value *kwargs,
                                     dist_value **out_result, void *user_data) {
   (void)args, (void)kwargs, (void)out_result;
@@ -391,7 +391,7 @@ static void cancelling_ends_devices(void **state) {
 typedef struct lateness {
   atomic_int inside, released;
   dist_status first;
-  int of_the_run; /* the deadline is that of the run of replicas */
+  int of_the_run; /* the deadline is that of the replicas' run */
   stepping_clock clock;
 } lateness;
 
@@ -415,10 +415,10 @@ static dist_status leave_a_device_behind(dist_replica *replica, void *user_data)
   dist_devices_options options = DIST_DEVICES_OPTIONS_INIT;
   options.timeout_ns = late->of_the_run ? 0 : 1000000;
   late->first = dist_run_on_devices(replica, stay, late, NULL, NULL, &options, NULL);
-  /* On a busy machine device 2 may be about to return. */
+  /* On a busy machine, device 2 may be about to return. */
   EXPECT(strstr(dist_last_error(), "have not returned from their functions: logical device") != NULL);
   EXPECT(strstr(dist_last_error(), " of replica 0") != NULL);
-  /* Nothing begins in a run that is over. */
+  /* In a run that has ended, nothing can start. */
   EXPECT_FAILS(dist_run_on_devices(replica, stay, late, NULL, NULL, NULL, NULL),
                late->of_the_run ? DIST_DEADLINE_EXCEEDED : DIST_FAILED_PRECONDITION,
                late->of_the_run ? "the run's deadline" : "have not returned from their functions");
@@ -434,16 +434,16 @@ static void a_late_device_holds_up_its_strategy_only(void **state) {
     dist_run_options options = DIST_RUN_OPTIONS_INIT;
     options.timeout_ns = of_the_run ? 1000000 : 0;
     const dist_status status = dist_run(strategy, leave_a_device_behind, &late, &options);
-    /* Replica 1, which does nothing, may come too late as well. */
+    /* Replica 1, which does nothing, may also miss the deadline. */
     if (!of_the_run || status != DIST_DEADLINE_EXCEEDED) assert_int_equal(status, DIST_OK);
     assert_int_equal(late.first, DIST_DEADLINE_EXCEEDED);
     assert_int_equal(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION);
     atomic_store(&late.released, 1);
-    while (dist_strategy_destroy(strategy) != DIST_OK) sched_yield(); /* the test's time limit tells */
+    while (dist_strategy_destroy(strategy) != DIST_OK) sched_yield(); /* up to the test's time limit */
   }
 }
 
-/* ---- Works ---- */
+/* ---- Asynchronous collectives ---- */
 
 static dist_status sum_in_the_background(dist_replica *device, dist_value *args, dist_value *kwargs,
                                          dist_value **out_result, void *user_data) {
@@ -461,7 +461,7 @@ static dist_status sum_in_the_background(dist_replica *device, dist_value *args,
   if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   for (int i = 0; i < N && status == DIST_OK; i++) {
-    float expected = 1.0f / (float)(1 + i); /* left to right by logical device */
+    float expected = 1.0f / (float)(1 + i); /* from left to right by logical device */
     for (int d = 1; d < 4; d++) expected += 1.0f / (float)(1 + d + i);
     if (memcmp(&in[N + i], &expected, sizeof expected) != 0) status = dist_fail(DIST_INTERNAL, "other bits");
   }

@@ -11,8 +11,8 @@ typedef struct division {
   int64_t parts[4];
 } division;
 
-/* Every element of the whole is in the shard that dist_partition_shard() names, at its place, in the same
- * memory. */
+/* Every element of the whole must be in the shard that dist_partition_shard() names, in its place, and in the
+ * same memory. */
 static dist_status check_shards(const dist_value *sharded, const dist_value *whole) {
   dist_partition partition = DIST_PARTITION_INIT;
   TRY(dist_value_partition(sharded, &partition));
@@ -55,7 +55,7 @@ static dist_status split_and_look(dist_replica *replica, void *user_data) {
   TRY(check_shards(sharded, whole));
   TRY(dist_split_to_logical_devices(replica, sharded, d->parts, (size_t)d->ndim, NULL, &again));
   TRY(check_shards(again, whole));
-  dist_value_release(whole); /* shards keep the memory */
+  dist_value_release(whole); /* shards keep the memory alive */
   dist_tensor tensor;
   TRY(dist_value_tensor(sharded, &tensor));
   dist_value_release(sharded);
@@ -80,7 +80,7 @@ static void a_split_tensor_is_whole_and_in_shards(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* TensorFlow's three errors, in its order. */
+/* The three errors that TensorFlow checks for, in its order. */
 static dist_status split_wrongly(dist_replica *replica, void *user_data) {
   (void)user_data;
   const int64_t shape[] = {4, 6};
@@ -211,7 +211,8 @@ static void one_program_for_all_assigns_to_none(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* A variable's copy is split without being copied; a nest leaf by leaf, other replicas' components aside. */
+/* A variable's copy is split without copying it. A nest is split leaf by leaf, ignoring the components of
+ * other replicas. */
 static dist_status split_nest(dist_replica *replica, void *user_data) {
   dist_value *nest = user_data, *sharded = NULL;
   const int64_t parts[] = {2};
@@ -250,7 +251,7 @@ static void nests_and_variables_are_split(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* What has a sharded tensor in it can be reduced, read and returned as if it were the tensor. */
+/* A value that contains a sharded tensor can be reduced, read and returned like one with the whole tensor. */
 static dist_status give_sharded(dist_replica *replica, dist_value *args, dist_value *kwargs,
                                 dist_value **out_result, void *user_data) {
   (void)args, (void)kwargs, (void)user_data;
@@ -285,7 +286,7 @@ static void a_sharded_tensor_counts_as_a_tensor(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* The handle outlives its run here on purpose: it is what a program would keep by mistake. */
+/* Deliberately keeps the handle after its run, as a program might do by mistake. */
 static dist_status keep_handle(dist_replica *replica, void *user_data) {
   *(dist_replica **)user_data = replica;
   return DIST_OK;

@@ -7,7 +7,7 @@
 
 #include "tests/abi/common.h"
 
-/* One update: of `replica`, by what is not NULL. */
+/* One update by `replica` with the tensors that are not NULL. */
 typedef struct batch {
   int32_t replica;
   const dist_tensor *values, *labels, *weights;
@@ -49,7 +49,7 @@ static inline double result_of(dist_strategy *strategy, dist_metric *metric) {
   return result;
 }
 
-/* What a metric of its own makes of some updates. */
+/* Returns the result of a new metric after these updates. */
 static inline double result_by(dist_strategy *strategy, int32_t kind, const batch *batches, size_t n) {
   dist_metric *metric = metric_of(strategy, kind);
   assert_ok(update_by(strategy, metric, batches, n));

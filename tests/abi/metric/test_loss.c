@@ -12,7 +12,7 @@ typedef struct call {
   int64_t global_batch_size;
   int regularization;
   float result[8];
-  dist_tensor *out; /* NULL: a scalar of result */
+  dist_tensor *out; /* NULL = a scalar in `result` */
 } call;
 
 static dist_status share_of_loss(dist_replica *replica, void *user_data) {
@@ -27,7 +27,7 @@ static dist_tensor tensor_of(void *data, dist_dtype dtype, int32_t ndim, const i
   return (dist_tensor){data, dtype, ndim, shape, NULL};
 }
 
-/* All replicas have the same share of the same loss: `expected`. */
+/* Asserts that all replicas get the same share, `expected`, of the same loss. */
 static void assert_share(dist_strategy *strategy, call c, float expected) {
   assert_ok(dist_run(strategy, share_of_loss, &c, NULL));
   for (int32_t r = 0; r < dist_strategy_num_replicas(strategy); r++) assert_true(c.result[r] == expected);
@@ -71,7 +71,7 @@ static void weights_and_layouts_stretch(void **state) {
   assert_share(*state, (call){.loss = &loss}, 21.0f / (2 * 4)); /* the first dimension is the batch */
 }
 
-/* The sum is exact and rounded with its quotient: in f32 the ones would vanish beside 2^30. */
+/* The sum is exact, and only the quotient is rounded. In f32, the ones would be lost next to 2^30. */
 static void sums_are_exact(void **state) {
   float losses[] = {0x1p30f, 1, 1, 1, 1, -0x1p30f}, infinite[] = {1, INFINITY};
   const int64_t six = 6, two = 2, none[] = {0, 2};
@@ -91,7 +91,7 @@ static void the_share_has_the_losses_dtype(void **state) {
   const int64_t three = 3;
   dist_tensor out16 = tensor_of(&half, DIST_F16, 0, NULL), out64 = tensor_of(&wide, DIST_F64, 0, NULL);
   dist_tensor loss = tensor_of(f16, DIST_F16, 1, &three);
-  /* With the size of the batch it needs no replica. */
+  /* With the size of the batch, no replica is needed. */
   assert_ok(dist_average_loss(NULL, &loss, NULL, 9, &out16));
   assert_int_equal(half, 0x3955); /* 0.66650390625 */
   loss = tensor_of(bf16, DIST_BF16, 1, &three);

@@ -11,9 +11,9 @@
 
 enum { LENGTH = 200 };
 
-/* ---- What it computes ---- */
+/* ---- Results ---- */
 
-/* Replica r adds r + 1 numbers r + 1, and weighs them r. */
+/* Replica r adds r + 1 numbers with the value r + 1 and the weight r. */
 static void sums_and_means_are_over_all_replicas(dist_strategy *strategy) {
   const int32_t n = dist_strategy_num_replicas(strategy);
   float data[8][8], weight[8];
@@ -64,7 +64,7 @@ static void metrics_go_on_from_run_to_run(void **state) {
   assert_true(result_of(*state, metric) == 0); /* before the first update */
   double number = 3;
   const dist_tensor three = tensor_of(&number, DIST_F64, 0, NULL);
-  const batch only_one[] = {{2, &three, NULL, NULL}, {2, &three, NULL, NULL}}; /* others need not come */
+  const batch only_one[] = {{2, &three, NULL, NULL}, {2, &three, NULL, NULL}}; /* others need not update */
   for (int step = 0; step < 4; step++) {
     number = step;
     assert_ok(update_by(*state, metric, only_one, COUNT_OF(only_one)));
@@ -92,7 +92,7 @@ static uint64_t next_random(uint64_t *seed) { /* splitmix64 */
   return z ^ (z >> 31);
 }
 
-/* The same numbers of all magnitudes, dealt out to 1 to 8 replicas in batches of any size and order. */
+/* The same numbers of all magnitudes, distributed to 1 to 8 replicas in random batches. */
 static void the_bits_depend_on_the_numbers_alone(void **state) {
   (void)state;
   uint64_t seed = 20250131;
@@ -104,7 +104,7 @@ static void the_bits_depend_on_the_numbers_alone(void **state) {
   }
   uint64_t sum_bits = 0, mean_bits = 0;
   for (int32_t n = 1; n <= 8; n++) {
-    for (int i = LENGTH - 1; i > 0; i--) { /* another order each time */
+    for (int i = LENGTH - 1; i > 0; i--) { /* a different order each time */
       const int j = (int)(next_random(&seed) % (uint64_t)(i + 1));
       const double number = numbers[i], weight = weights[i];
       numbers[i] = numbers[j], weights[i] = weights[j];
@@ -150,7 +150,7 @@ static void sums_are_exact(void **state) {
   assert_true(result_by(*state, DIST_METRIC_SUM, infinite, 1) == INFINITY);
   assert_true(isnan(result_by(*state, DIST_METRIC_SUM, not_a_number, 2)));
   assert_true(result_by(*state, DIST_METRIC_SUM, beyond, 1) == INFINITY);
-  assert_true(result_by(*state, DIST_METRIC_SUM, not_beyond, 2) == most[0]); /* nothing was lost on the way */
+  assert_true(result_by(*state, DIST_METRIC_SUM, not_beyond, 2) == most[0]); /* no overflow in between */
 }
 
 static dist_status update_rounding_upward(dist_replica *replica, void *user_data) {
@@ -177,7 +177,8 @@ static void the_hosts_rounding_mode_does_not_matter(void **state) {
   dist_metric_destroy(metric);
 }
 
-/* Saved by n replicas and loaded by others, under another strategy: the same bits, and it goes on. */
+/* Saved with n replicas and loaded with others, under another strategy: the bits are the same, and updates
+ * continue. */
 static void checkpoints_keep_the_bits(void **state) {
   (void)state;
   double numbers[] = {1e300, 0.1, -3, 1e-300, 7, -1e300, 0.7};
@@ -201,7 +202,7 @@ static void checkpoints_keep_the_bits(void **state) {
       const int32_t kind = m % 2 == 0 ? DIST_STRATEGY_CENTRAL_STORAGE : DIST_STRATEGY_MIRRORED;
       dist_strategy *const loader = strategy_of_kind(kind, m);
       dist_metric *loaded = metric_of(loader, DIST_METRIC_MEAN);
-      assert_ok(update_by(loader, loaded, batches, 1)); /* replaced by what is loaded */
+      assert_ok(update_by(loader, loaded, batches, 1)); /* loading replaces this */
       variable = dist_metric_variable(loaded);
       assert_ok(dist_checkpoint_load(loader, path, &variable, 1, NULL));
       assert_true(bits_of(result_of(loader, loaded)) == expected);
@@ -217,7 +218,7 @@ static void checkpoints_keep_the_bits(void **state) {
   assert_null(dist_metric_variable(NULL));
 }
 
-/* ---- What it takes ---- */
+/* ---- Inputs ---- */
 
 static void every_dtype_and_layout_is_read(void **state) {
   uint16_t f16[] = {0x3C00, 0x4100}, bf16[] = {0x3F80, 0x4020};
@@ -236,7 +237,7 @@ static void every_dtype_and_layout_is_read(void **state) {
     dist_dtype dtype;
     double sum;
   } row;
-  /* @every dtype but COMPLEX64: a metric refuses it */
+  /* @every dtype but COMPLEX64: metrics reject it */
   const row rows[] = {
       {f16, DIST_F16, 3.5},    {bf16, DIST_BF16, 3.5},   {f32, DIST_F32, 3.5},        {f64, DIST_F64, 3.5},
       {i8, DIST_I8, 2},        {u8, DIST_U8, 201},       {i16, DIST_I16, -297},       {u16, DIST_U16, 60001},
@@ -248,7 +249,7 @@ static void every_dtype_and_layout_is_read(void **state) {
     const batch batches[] = {{0, &values, NULL, NULL}};
     assert_true(result_by(*state, DIST_METRIC_SUM, batches, 1) == rows[i].sum);
   }
-  /* Transposed with gaps, and one weight for each of its rows: (0+10+20) * 1 + (1+11+21) * 100. */
+  /* Transposed and with gaps, with one weight for each row: (0+10+20) * 1 + (1+11+21) * 100. */
   float grid[3][4] = {{0, 1, -1, -1}, {10, 11, -1, -1}, {20, 21, -1, -1}};
   double row_weights[] = {1, 100};
   const int64_t shape[] = {2, 3}, strides[] = {1, 4};
@@ -286,7 +287,7 @@ static void accuracy_counts_what_is_equal(void **state) {
   const batch plain[] = {{0, &p, &l, NULL}}, weighted[] = {{1, &p, &l, &w}};
   assert_true(result_by(*state, DIST_METRIC_ACCURACY, plain, 1) == 0.75);
   assert_true(result_by(*state, DIST_METRIC_ACCURACY, weighted, 1) == 0.5);
-  /* Integers that are one double, but not one number; and a sign that is no bit of the number. */
+  /* Integers that become the same double but differ, and a sign that is not a bit of the number. */
   int64_t large[] = {(1ll << 53) + 1, -1};
   uint64_t as_large[] = {1ull << 53, UINT64_MAX};
   const dist_tensor a = tensor_of(large, DIST_I64, 1, &two), b = tensor_of(as_large, DIST_U64, 1, &two);

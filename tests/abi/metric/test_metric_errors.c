@@ -83,7 +83,7 @@ static void arguments_are_checked(void **state) {
 
 typedef struct contexts {
   dist_metric *metric;
-  dist_replica *replica; /* of the run, for afterwards */
+  dist_replica *replica; /* of the run, to be used after it */
   int where;
   double result;
 } contexts;
@@ -140,7 +140,7 @@ static void contexts_are_kept_apart(void **state) {
     c.where = rows[i].where;
     assert_fails(dist_run(*state, in_the_wrong_place, &c, NULL), DIST_FAILED_PRECONDITION, rows[i].words);
   }
-  c.where = 2; /* inside a merge function nobody updates: there it may be read */
+  c.where = 2; /* in a merge function, no replica makes updates, so the metric may be read */
   assert_ok(dist_run(*state, in_the_wrong_place, &c, NULL));
   assert_true(c.result == 16);
   assert_true(result_of(*state, c.metric) == 16);

@@ -20,13 +20,13 @@ static void fixed_shards_stop_at_the_size(void **state) {
 
 static void sizes_bound_the_parts(void **state) {
   (void)state;
-  const int64_t shape[] = {10, 4}; /* 160 bytes of f32, 16 a row */
+  const int64_t shape[] = {10, 4}; /* 160 bytes of f32, 16 per row */
   int64_t parts[2] = {0, 0};
   assert_ok(dist_partitions_min_size(shape, 2, 0, 4, 50, 8, parts));
   assert_int_equal(parts[0], 4); /* ceil(160 / 50) */
   int64_t begin = 0, rows = 0;
   assert_ok(dist_partitions_part(10, parts[0], 0, &begin, &rows));
-  assert_int_equal(rows, 3); /* 48 bytes: even the largest part is below the least size */
+  assert_int_equal(rows, 3); /* 48 bytes: even the largest part is smaller than the minimum */
   assert_ok(dist_partitions_min_size(shape, 2, 0, 4, 1, 1000, parts));
   assert_int_equal(parts[0], 10);
   assert_ok(dist_partitions_max_size(shape, 2, 0, 4, 50, 0, parts));
@@ -34,7 +34,7 @@ static void sizes_bound_the_parts(void **state) {
   assert_ok(dist_partitions_max_size(shape, 2, 0, 4, 50, 2, parts));
   assert_int_equal(parts[0], 2);
   assert_ok(dist_partitions_max_size(shape, 2, 0, 4, 1, 0, parts));
-  assert_int_equal(parts[0], 10); /* a part has one row at least */
+  assert_int_equal(parts[0], 10); /* a part has at least one row */
 }
 
 static void every_row_is_in_one_part(void **state) {

@@ -26,7 +26,7 @@ static dist_status echo(const dist_rpc_context *context, dist_value *arguments, 
   return DIST_OK;
 }
 
-/* The sum of a tuple's two tensors. */
+/* Returns the sum of a tuple's two tensors. */
 static dist_status add(const dist_rpc_context *context, dist_value *arguments, dist_value **out_result,
                        void *user_data) {
   (void)context, (void)user_data;
@@ -49,7 +49,7 @@ static dist_status fails(const dist_rpc_context *context, dist_value *arguments,
   return *(_Atomic dist_status *)user_data;
 }
 
-/* Waits until nobody waits for it any more, or it is let go. */
+/* Waits until it is released, or until its caller no longer waits. */
 typedef struct gate {
   atomic_int inside, open, cancelled;
 } gate;
@@ -171,7 +171,7 @@ static void assert_same(const dist_value *a, const dist_value *b) {
     assert_int_equal(x.shape[i], y.shape[i]);
     elements *= x.shape[i];
   }
-  /* One byte an element is enough to see them in their places. */
+  /* One byte per element is enough to find misplaced elements. */
   if (elements != 0) assert_memory_equal(x.data, y.data, (size_t)elements);
 }
 
@@ -228,7 +228,7 @@ static void values_of_every_kind_come_back(void **state) {
   dist_value_release(dict);
   dist_value_release(list);
   dist_value_release(all);
-  /* What cannot be sent. */
+  /* Values that cannot be sent. */
   dist_value *object = NULL;
   assert_ok(dist_value_wrap_object(s, &p, NULL, &object));
   assert_int_equal(dist_rpc_call(p.client, "echo", object, NULL, &back), DIST_INVALID_ARGUMENT);
@@ -249,12 +249,12 @@ static void a_failure_has_the_words_of_the_method(void **state) {
   dist_value_release(words);
   assert_int_equal(dist_rpc_call(p.client, "fails", NULL, NULL, &out), DIST_DATA_LOSS);
   assert_has(dist_last_error(), "gave no reason");
-  for (dist_status own = -77; own <= 77; own += 154) { /* codes of the host's own */
+  for (dist_status own = -77; own <= 77; own += 154) { /* status codes of the host */
     p.status = own;
     dist_remote_value *other = NULL;
     assert_ok(dist_rpc_begin(p.client, "wait", NULL, NULL, &other));
     assert_fails(dist_rpc_call(p.client, "fails", NULL, NULL, &out), DIST_UNKNOWN, "a code of its own, ");
-    /* No other call ends by it. */
+    /* Other calls are not affected. */
     assert_int_equal(dist_remote_value_ready(other), 0);
     dist_remote_value_release(other);
   }
@@ -308,18 +308,18 @@ static void waiting_ends(void **state) {
   begin(&p);
   dist_rpc_call_options options = DIST_RPC_CALL_OPTIONS_INIT;
   dist_value *out = NULL;
-  /* The call's own deadline: the method hears of it. */
+  /* The call's own deadline, which the method notices. */
   options.timeout_ns = 1000000;
   assert_int_equal(dist_rpc_call(p.client, "wait", NULL, &options, &out), DIST_DEADLINE_EXCEEDED);
   assert_has(dist_last_error(), "no answer in time");
-  /* Asking whether it is there, which ends nothing. */
+  /* Checking whether the result is ready cancels nothing. */
   dist_remote_value *remote = NULL;
   assert_ok(dist_rpc_begin(p.client, "wait", NULL, NULL, &remote));
   const int inside = atomic_load(&p.at.inside);
   assert_int_equal(dist_remote_value_get(remote, 0, &out), DIST_DEADLINE_EXCEEDED);
   assert_has(dist_last_error(), "The call continues to run");
   assert_int_equal(dist_remote_value_ready(remote), 0);
-  /* A cancel object, and the call's own end. */
+  /* A cancel object, and cancelling the call itself. */
   dist_cancel *cancel = NULL;
   assert_ok(dist_cancel_create(NULL, &cancel));
   options = (dist_rpc_call_options)DIST_RPC_CALL_OPTIONS_INIT;
@@ -336,10 +336,10 @@ static void waiting_ends(void **state) {
   dist_remote_value_cancel(remote);
   assert_int_equal(dist_remote_value_get(remote, -1, &out), DIST_CANCELLED);
   dist_remote_value_release(remote);
-  /* One that nobody holds any more. */
+  /* A result that has been released. */
   assert_ok(dist_rpc_begin(p.client, "wait", NULL, NULL, &remote));
   dist_remote_value_release(remote);
-  /* The end of the client. */
+  /* Destroying the client. */
   assert_ok(dist_rpc_begin(p.client, "wait", NULL, NULL, &remote));
   dist_rpc_client_destroy(p.client);
   assert_int_equal(dist_remote_value_get(remote, -1, &out), DIST_CANCELLED);
@@ -347,7 +347,7 @@ static void waiting_ends(void **state) {
   dist_remote_value_release(remote);
   p.client = NULL;
   end(&p);
-  /* Whoever was inside has heard that nobody waits. */
+  /* Every method that was running has noticed that its caller no longer waits. */
   assert_int_equal(atomic_load(&p.at.cancelled), atomic_load(&p.at.inside));
 }
 
@@ -387,7 +387,7 @@ static void a_server_that_ends_ends_its_calls(void **state) {
   assert_ok(dist_rpc_begin(p.client, "wait", NULL, NULL, &running));
   await(&p.at.inside, 1);
   assert_ok(dist_rpc_begin(p.client, "wait", NULL, NULL, &queued));
-  /* It has come once an empty call behind it could have: its place in the queue is taken. */
+  /* The call has arrived when an empty call after it finds its place in the queue taken. */
   dist_rpc_call_options soon = DIST_RPC_CALL_OPTIONS_INIT;
   soon.timeout_ns = 50000000;
   assert_int_equal(dist_rpc_call(p.client, "echo", NULL, &soon, &out), DIST_DEADLINE_EXCEEDED);
@@ -396,13 +396,13 @@ static void a_server_that_ends_ends_its_calls(void **state) {
   assert_int_equal(dist_remote_value_get(queued, -1, &out), DIST_UNAVAILABLE);
   dist_remote_value_release(running);
   dist_remote_value_release(queued);
-  /* Nobody is there now; the text says so. */
+  /* No server is running now, which the message states. */
   soon.timeout_ns = 300000000;
-  dist_status status = DIST_UNAVAILABLE; /* of a call that began before the end was seen here */
+  dist_status status = DIST_UNAVAILABLE; /* of calls that began before the client noticed the end */
   while (status == DIST_UNAVAILABLE) status = dist_rpc_call(p.client, "echo", NULL, &soon, &out);
   assert_int_equal(status, DIST_DEADLINE_EXCEEDED);
   assert_has(dist_last_error(), "cannot be reached");
-  /* Another server takes its address: the same client finds it. */
+  /* Another server listens at the address, and the same client reaches it. */
   assert_ok(dist_rpc_server_create("grpc", p.address, NULL, &p.server));
   register_all(&p);
   assert_ok(dist_rpc_server_start(p.server));
@@ -411,7 +411,7 @@ static void a_server_that_ends_ends_its_calls(void **state) {
   end(&p);
 }
 
-/* Many threads, one client. */
+/* Many threads use one client. */
 static void *call_often(void *given) {
   pair *p = given;
   for (int i = 0; i < 200; ++i) {

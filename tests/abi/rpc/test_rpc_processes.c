@@ -6,7 +6,7 @@
 #include "../certificates_support.h"
 #include "../processes_support.h"
 
-/* ---- The server's process: says its address, and ends when it is told to ---- */
+/* ---- The server's process, which prints its address and ends on request ---- */
 
 static dist_status echo(const dist_rpc_context *context, dist_value *arguments, dist_value **out_result,
                         void *user_data) {
@@ -84,7 +84,7 @@ static void who_is_killed_or_stopped_is_known(void **state) {
     dist_remote_value_release(remote);
     kill(server->pid, SIGKILL);
     assert_int_equal(end_of(server), 128 + SIGKILL);
-    /* The client finds another start of it. */
+    /* The client reaches the restarted server. */
     begin_server(&all, NULL);
   }
   assert_echo(client);
@@ -112,7 +112,7 @@ static void a_client_that_is_killed_is_given_up(void **state) {
   ends_well(server);
 }
 
-/* In a child of a process that has used gRPC nothing of it is touched. */
+/* A child of a process that has used gRPC must not touch it. */
 static void a_forked_child_is_refused(void **state) {
   (void)state;
   job all = job_of(1);
@@ -160,7 +160,7 @@ static void with_tls_both_show_a_certificate_of_the_authority(void **state) {
   dist_rpc_client *client = client_of(&all);
   assert_echo(client);
   dist_rpc_client_destroy(client);
-  /* A client with a certificate of another authority, and one with none. */
+  /* A client with a certificate of another authority, and one without a certificate. */
   dist_value *out = NULL;
   char others[3][128];
   set_tls("other", others);

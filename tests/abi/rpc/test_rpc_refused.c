@@ -32,7 +32,7 @@ static void wrong_arguments_are_refused(void **state) {
   assert_int_equal(dist_rpc_server_create("http", "localhost:0", NULL, &server), DIST_INVALID_ARGUMENT);
   assert_has(dist_last_error(), "rpc_layer is \"http\", but must be grpc");
   assert_int_equal(dist_rpc_client_create("GRPC", "localhost:1", NULL, &client), DIST_INVALID_ARGUMENT);
-  /* Off loopback, in plain text. */
+  /* Plain text is rejected for addresses other than loopback. */
   assert_int_equal(dist_rpc_client_create("grpc", "example.org:1", NULL, &client), DIST_FAILED_PRECONDITION);
   assert_has(dist_last_error(), "DIST_TLS_CA");
   assert_ok(dist_rpc_server_create("grpc", "0.0.0.0:0", NULL, &server));
@@ -57,7 +57,7 @@ static void wrong_arguments_are_refused(void **state) {
   assert_ok(dist_rpc_server_start(server));
   assert_int_equal(dist_rpc_server_start(server), DIST_FAILED_PRECONDITION);
   assert_int_equal(dist_rpc_server_register(server, "late", echo, NULL, NULL), DIST_FAILED_PRECONDITION);
-  /* A second one at the same address. */
+  /* A second server at the same address. */
   dist_rpc_server *second = NULL;
   assert_ok(dist_rpc_server_create("grpc", dist_rpc_server_address(server), NULL, &second));
   assert_int_equal(dist_rpc_server_start(second), DIST_UNAVAILABLE);
@@ -83,7 +83,7 @@ static void who_has_another_secret_is_refused(void **state) {
   dist_rpc_client *stranger = NULL;
   assert_ok(dist_rpc_client_create("grpc", dist_rpc_server_address(server), NULL, &stranger));
   unsetenv("DIST_JOB_SECRET");
-  /* Nothing is proven, so the call waits for another server until its deadline. */
+  /* The peer has not proven anything, so the call waits for another server until its deadline. */
   dist_rpc_call_options soon = DIST_RPC_CALL_OPTIONS_INIT;
   soon.timeout_ns = 2000000000;
   assert_int_equal(dist_rpc_call(stranger, "echo", NULL, &soon, &out), DIST_DEADLINE_EXCEEDED);
@@ -93,7 +93,7 @@ static void who_has_another_secret_is_refused(void **state) {
   assert_ok(dist_rpc_server_destroy(server));
 }
 
-/* Its name is for clients, and need not resolve here. */
+/* Clients use the name, which need not resolve here. */
 static void a_server_with_a_name_listens_on_all_interfaces(void **state) {
   (void)state;
   setenv("DIST_PLAINTEXT", "1", 1);
@@ -115,7 +115,7 @@ static void a_server_with_a_name_listens_on_all_interfaces(void **state) {
     dist_rpc_client_destroy(client);
   }
   assert_ok(dist_rpc_server_destroy(server));
-  /* An IP address is the only one that it listens on. */
+  /* With an IP address, it listens only on that address. */
   assert_ok(dist_rpc_server_create("grpc", "192.0.2.1:0", NULL, &server));
   assert_fails(dist_rpc_server_start(server), DIST_UNAVAILABLE,
                "the address belongs to no interface of this machine");

@@ -78,14 +78,14 @@ static void signalled_before_the_run(void **state) {
   }
 }
 
-/* ---- A run under way ---- */
+/* ---- A run in progress ---- */
 
 typedef struct under_way {
   dist_strategy *strategy;
-  dist_cancel *cancel; /* of the run */
+  dist_cancel *cancel; /* that of the run */
   const char *reason;
-  int32_t signals; /* which replica signals; -1: another thread */
-  int quiet;       /* the functions return OK whatever they were told */
+  int32_t signals; /* the replica that signals; -1 = another thread */
+  int quiet;       /* the functions return OK regardless of the errors they got */
   gate inside;     /* replicas that are about to wait */
   report reports[MOST];
 } under_way;
@@ -100,7 +100,7 @@ static dist_status wait_for_nothing(dist_replica *replica, void *user_data) {
   }
   if (dist_replica_num_replicas(replica) > 1 && me == dist_replica_num_replicas(replica) - 1 &&
       u->signals < 0) {
-    /* never comes to the barrier before the others have been told */
+    /* does not call the barrier before the signal */
     while (!dist_cancel_signalled(u->cancel)) sched_yield();
   }
   const dist_status status = dist_barrier(replica, NULL, NULL);
@@ -131,7 +131,7 @@ static void check_a_run_under_way(int32_t threads, int32_t replicas, int32_t sig
                reason != NULL ? reason : "dist_cancel_signal()");
   dist_error_info info = DIST_ERROR_INFO_INIT;
   assert_ok(dist_last_error_info(&info));
-  assert_int_equal(info.replica, -1); /* nobody is to blame */
+  assert_int_equal(info.replica, -1); /* no replica is at fault */
   if (signals < 0) pthread_join(other, NULL);
   for (int32_t i = 0; i < replicas && signals < 0; i++) {
     assert_int_equal(u.reports[i].code, DIST_CANCELLED);
@@ -156,7 +156,7 @@ static void a_run_under_way(void **state) {
   }
 }
 
-/* ---- In the queue ---- */
+/* ---- Queued runs ---- */
 
 typedef struct caller {
   dist_strategy *strategy;
@@ -190,8 +190,8 @@ static dist_status stay_inside(dist_replica *replica, void *user_data) {
   return dist_barrier(replica, NULL, NULL);
 }
 
-/* Behind a replica that does not come back, who is cancelled or late returns at once, and the others' order
- * and runs are as if it had not been there. */
+/* Behind a replica that does not return, a caller that is cancelled or late returns at once. The order and
+ * the runs of the other callers do not change. */
 static void queued_behind_a_stuck_replica(void **state) {
   (void)state;
   for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_LIBRARY; threads++) {
@@ -232,7 +232,8 @@ static void queued_behind_a_stuck_replica(void **state) {
   }
 }
 
-/* One is running, one is cancelled in the queue, or has just begun: the other never hears of it. */
+/* One run is in progress and another is cancelled, queued or just started. The first one must not be
+ * affected. */
 static void never_another_callers_run(void **state) {
   (void)state;
   enum { ROUNDS = 300 };
@@ -265,7 +266,7 @@ enum { CALLERS = 3, SIGNALLERS = 3, RUNS = 400 };
 typedef struct storm {
   dist_strategy *strategy;
   pthread_mutex_t mutex;
-  dist_cancel *latest[CALLERS]; /* of each caller's present run; NULL: none */
+  dist_cancel *latest[CALLERS]; /* for the current run of each caller; NULL = none */
   atomic_int at_work;
   atomic_int wrong;
 } storm;
@@ -330,7 +331,7 @@ static void a_storm_of_signals(void **state) {
   assert_ok(dist_strategy_destroy(s.strategy));
 }
 
-/* The host lets go of the object while the run that it is for waits. */
+/* The host destroys the object while the run that uses it waits. */
 static dist_status let_go(dist_replica *replica, void *user_data) {
   under_way *u = user_data;
   if (dist_replica_id(replica) == 0) dist_cancel_destroy(u->cancel);

@@ -18,15 +18,15 @@ enum how { BLOCKING, ASYNCHRONOUS, PLANNED, HOWS };
 
 typedef struct meeting {
   enum how how;
-  dist_group *group;   /* NULL: all */
-  dist_cancel *cancel; /* of the member that has it */
-  int destroys;        /* that member gives up the object while its work uses it */
-  int before;          /* the object is signalled before the collective begins */
-  int32_t has_it;      /* the replica */
+  dist_group *group;   /* NULL = all replicas */
+  dist_cancel *cancel; /* of the member that passes it */
+  int destroys;        /* this member destroys its handle while its work uses the object */
+  int before;          /* the object is signalled before the collective */
+  int32_t has_it;      /* the replica that passes it */
   gate coming;
   dist_status statuses[MOST];
   report reports[MOST];
-  dist_status others[MOST]; /* of a barrier of all, where a smaller group was ended */
+  dist_status others[MOST]; /* of a barrier of all replicas, after a smaller group was cancelled */
 } meeting;
 
 static dist_status meet(dist_replica *replica, meeting *m, int32_t me) {
@@ -41,10 +41,10 @@ static dist_status meet(dist_replica *replica, meeting *m, int32_t me) {
   dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options,
                                        m->how != BLOCKING ? &work : NULL);
   if (m->how == PLANNED && status == DIST_OK) {
-    status = dist_work_start(work); /* one round goes well */
+    status = dist_work_start(work); /* one round succeeds */
     if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
     gate_add(&m->coming);
-    /* and the last member comes to no second one */
+    /* and the last member does not start a second one */
     if (status == DIST_OK && me == dist_replica_num_replicas(replica) - 1) {
       while (!dist_cancel_signalled(m->cancel)) sched_yield();
     }
@@ -88,7 +88,7 @@ static void check_meeting(dist_strategy *strategy, meeting *m, int32_t members_f
   m->cancel = new_cancel();
   if (m->before) assert_ok(dist_cancel_signal(m->cancel, kReason));
   if (!m->before) assert_int_equal(pthread_create(&signaller, NULL, signal_when_all_come, m), 0);
-  /* the functions return OK, but the run has been cancelled in part */
+  /* the functions return OK, although a part of the run was cancelled */
   const dist_status status = dist_run(strategy, member, m, NULL);
   if (!m->before) pthread_join(signaller, NULL);
   assert_int_equal(status, m->group == NULL ? DIST_CANCELLED : DIST_OK);
@@ -140,13 +140,13 @@ static void a_work_holds_its_object(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* A signal that comes when the collective is over ends nothing. */
+/* A signal after the collective has no effect. */
 static dist_status over_before_the_signal(dist_replica *replica, void *user_data) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   dist_status status = dist_barrier(replica, &options, NULL);
   options.cancel = user_data;
   if (status == DIST_OK) status = dist_barrier(replica, &options, NULL);
-  if (status == DIST_OK) status = dist_barrier(replica, NULL, NULL); /* all have let go of it */
+  if (status == DIST_OK) status = dist_barrier(replica, NULL, NULL); /* all have released it */
   if (status == DIST_OK && dist_replica_id(replica) == 0) status = dist_cancel_signal(user_data, kReason);
   return status == DIST_OK ? healthy(replica, NULL) : status;
 }
@@ -160,7 +160,7 @@ static void a_signal_that_is_late(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- An operator signals, in the middle of what it ends ---- */
+/* ---- An operator signals during the collective that it cancels ---- */
 
 static void signals_while_it_adds(void *acc, const void *in, int64_t count, dist_dtype dtype,
                                   void *user_data) {
@@ -185,7 +185,7 @@ static void an_operator_signals(void **state) {
   dist_strategy *strategy = strategy_of(3, DIST_THREADS_LIBRARY);
   dist_cancel *cancel = new_cancel();
   const dist_status status = dist_run(strategy, reduce_by_it, cancel, NULL);
-  if (status != DIST_OK) assert_int_equal(status, DIST_CANCELLED); /* all may have been done by then */
+  if (status != DIST_OK) assert_int_equal(status, DIST_CANCELLED); /* it may have completed before */
   dist_cancel_destroy(cancel);
   assert_healthy(DIST_THREADS_LIBRARY, strategy);
   assert_ok(dist_strategy_destroy(strategy));
@@ -196,7 +196,7 @@ static void an_operator_signals(void **state) {
 typedef struct nested {
   dist_cancel *outer, *inner;
   int signal_inner;
-  int late; /* the outer run is cancelled before the inner one begins */
+  int late; /* the outer run is cancelled before the inner one starts */
   dist_status inner_status;
   report inner_error;
 } nested;
@@ -246,7 +246,7 @@ static void runs_inside_merge_functions(void **state) {
 
 typedef struct devices {
   dist_cancel *cancel;
-  int of_run; /* the object is that of the run of replicas; else of the run on devices of replica 0 */
+  int of_run; /* the object belongs to the replicas' run; otherwise to replica 0's run on its devices */
   dist_status statuses[2];
   report reports[2];
 } devices;

@@ -12,12 +12,13 @@ typedef struct handles {
   dist_strategy *strategy;
   call_things things;
   dist_replica *of[R];
-  int rows;  /* calls that are tried */
-  int wrong; /* of them not refused in the words wanted; a replica's or thread's own until it has ended */
+  int rows;  /* number of calls that are tried */
+  int wrong; /* calls that were not rejected as expected; only one thread writes it */
   char said[256];
 } handles;
 
-/* Every call with a handle that is not the calling thread's: all are refused, and the words name both. */
+/* Tries every call with a handle of another thread. All must be rejected with a message that names both
+ * threads. */
 static int try_all(handles *h, dist_replica *handle, const char *words, char *said, size_t size) {
   int wrong = 0;
   for (size_t i = 0; i < COUNT_OF(replica_calls); i++) {
@@ -63,7 +64,7 @@ static void of_another_replica(void **state) {
   }
 }
 
-/* ---- On a thread that is no replica's, and in pieces of a loop ---- */
+/* ---- On a thread without a replica, and in pieces of a loop ---- */
 
 typedef struct piece {
   handles *h;
@@ -193,7 +194,7 @@ static void of_logical_devices(void **state) {
   assert_ok(dist_strategy_destroy(h.strategy));
 }
 
-/* ---- Only who entered leaves ---- */
+/* ---- Only a thread that has entered can leave ---- */
 
 static dist_status leave(dist_replica *replica, void *user_data) {
   (void)user_data;
@@ -244,7 +245,7 @@ static void only_who_entered_leaves(void **state) {
                "dist_replica_enter()");
 }
 
-/* ---- Another thread in a replica's place ---- */
+/* ---- Another thread takes over a replica ---- */
 
 typedef struct visitor {
   dist_replica *replica;
@@ -314,7 +315,7 @@ static void another_thread_goes_on(void **state) {
   assert_ok(dist_strategy_destroy(mesh));
 }
 
-/* A function that returns while another thread is in its place waits for that one. */
+/* A function that returns while another thread is attached waits for that thread. */
 typedef struct late {
   visitor visitor;
   pthread_t thread;
@@ -386,7 +387,7 @@ static void attaching_where_nobody_let_go(void **state) {
   assert_ok(dist_strategy_destroy(h.strategy));
 }
 
-/* ---- The thread that has let go of its replica is in its function still ---- */
+/* ---- A thread that has detached is still inside its function ---- */
 
 static dist_status ask_while_detached(dist_replica *replica, void *user_data) {
   dist_strategy *strategy = user_data;

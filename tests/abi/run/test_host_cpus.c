@@ -15,12 +15,12 @@ static int32_t first_cpu, second_cpu; /* of the process */
 
 typedef struct changes {
   int narrow, back;
-  int strange;   /* those that libdist must never make */
-  int interfere; /* the next change is overruled at once, as if by another thread */
+  int strange;   /* changes that libdist must never make */
+  int interfere; /* the next change is undone at once, as if by another thread */
 } changes;
 
 static _Thread_local changes mine;
-static _Thread_local cpu_set_t given; /* by the host to this thread */
+static _Thread_local cpu_set_t given; /* the mask that the host gave this thread */
 
 static int set_cpus(const cpu_set_t *set) { return (int)syscall(SYS_sched_setaffinity, 0, sizeof *set, set); }
 
@@ -42,7 +42,7 @@ static int has_what_was_given(void) {
   return sched_getaffinity(0, sizeof now, &now) == 0 && CPU_EQUAL(&now, &given);
 }
 
-/* What libdist calls, and hwloc, which has sets of its own size. */
+/* libdist calls this. hwloc calls it too, with sets of another size. */
 int sched_setaffinity(pid_t thread, size_t size, const cpu_set_t *set) {
   if (size != sizeof *set) return (int)syscall(SYS_sched_setaffinity, thread, size, set);
   if (mine.interfere && CPU_COUNT(set) == 1) {
@@ -77,7 +77,7 @@ static int set_up(void **state) {
   return 0;
 }
 
-/* ---- What is told ---- */
+/* ---- What dist_strategy_explain() reports ---- */
 
 static void collect(const char *text, size_t length, void *user_data) {
   char *all = user_data;
@@ -85,7 +85,7 @@ static void collect(const char *text, size_t length, void *user_data) {
   if (used + length < 8192) memcpy(all + used, text, length), all[used + length] = '\0';
 }
 
-/* How often a replica kept meeting another one, and moved. */
+/* How often a replica shared a CPU, and how often it moved. */
 typedef struct told {
   unsigned met, moved;
 } told;
@@ -110,7 +110,7 @@ static int explains(dist_strategy *strategy, const char *words) {
   return dist_strategy_explain(strategy, collect, text) == DIST_OK && strstr(text, words) != NULL;
 }
 
-/* With fewer CPUs than replicas, as a cgroup may have it, they give way as they wait. */
+/* With fewer CPUs than replicas, for example in a cgroup, waiting replicas yield instead. */
 #define NO_SPARE_CPU "the process may use fewer CPUs than it has replicas"
 
 static int crowded(dist_strategy *strategy) { return explains(strategy, "waiting: oversubscribed"); }
@@ -119,8 +119,9 @@ static int crowded(dist_strategy *strategy) { return explains(strategy, "waiting
 
 enum { MEETINGS = 8, MOST_TURNS = 1000000 };
 
-/* All members call it, at the same time: `here` puts this thread on that CPU, from where it may go anywhere; -1: it stays
-   where it is. Until the strategy tells of `replica` that it was beside another one, or has moved. */
+/* All members call this at the same time. `here` moves this thread to that CPU, from which it may go
+   anywhere; -1 leaves it. Returns when the strategy reports that replica `of` has shared a CPU, or has moved.
+ */
 static dist_status play(dist_replica *replica, int32_t here, int of, int until_moved) {
   dist_strategy *const strategy = dist_replica_strategy(replica);
   const cpu_set_t wide = given;
@@ -162,7 +163,7 @@ static void look_at_the_end(void *argument) {
   g->seen = mine;
 }
 
-/* Replica 0 stays on the first CPU; replica 1 is put there, and may use both. */
+/* Replica 0 stays on the first CPU. Replica 1 is moved there, and may use both. */
 static void *be_replica(void *argument) {
   guest *g = argument;
   dist_replica *replica = NULL;
@@ -189,7 +190,7 @@ static dist_strategy *of_host_threads(int32_t move) {
   return strategy_with(options);
 }
 
-/* Both guests, which `how` tells how to end. */
+/* Starts both guests. `how` determines how they end. */
 static void invite(dist_strategy *strategy, guest guests[2], int until_moved, enum ending how) {
   pthread_t threads[2];
   for (int i = 0; i < 2; i++) {
@@ -203,7 +204,7 @@ static void invite(dist_strategy *strategy, guest guests[2], int until_moved, en
     assert_true(guests[i].same_after);
     assert_int_equal(guests[i].seen.strange, 0);
   }
-  /* Of two the first stays. */
+  /* The first of the two never moves. */
   assert_int_equal(guests[0].seen.narrow + guests[0].seen.back, 0);
 }
 
@@ -245,7 +246,7 @@ static void by_option_they_move(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* What another thread gives the moving one meanwhile is what it has afterwards. */
+/* If another thread sets the moving thread's mask, that mask stays. */
 static void another_threads_mask_stays(void **state) {
   if (*state == NULL) skip_because("needs two CPUs");
   dist_strategy *strategy = of_host_threads(1);
@@ -256,7 +257,7 @@ static void another_threads_mask_stays(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- A strategy is shut down while they are inside ---- */
+/* ---- A strategy is shut down while replicas are inside ---- */
 
 typedef struct stay {
   guest guest;
@@ -305,17 +306,17 @@ static void a_shutdown_leaves_their_masks(void **state) {
   assert_true(stays[1].guest.seen.narrow > 0);
 }
 
-/* ---- dist_run()'s caller, and threads that are attached ---- */
+/* ---- The caller of dist_run(), and attached threads ---- */
 
 typedef struct party {
   int moves;
-  _Atomic int32_t cpu; /* of replica 1 */
+  _Atomic int32_t cpu; /* that of replica 1 */
   changes caller, attached;
   dist_status attached_status;
   dist_replica *replica;
 } party;
 
-/* Replica 1 is a library thread that is kept on its CPU; the caller is put there. */
+/* Replica 1 is a library thread that is pinned to its CPU. The caller is moved there. */
 static dist_status meet_the_caller(dist_replica *replica, void *user_data) {
   party *p = user_data;
   const int id = dist_replica_id(replica);
@@ -325,7 +326,7 @@ static dist_status meet_the_caller(dist_replica *replica, void *user_data) {
   }
   const dist_status met = dist_barrier(replica, NULL, NULL);
   if (met != DIST_OK) return met;
-  mine = (changes){0}; /* hwloc's, as the strategy was created, are not counted */
+  mine = (changes){0}; /* changes by hwloc when the strategy was created are not counted */
   const dist_status played = play(replica, id == 1 ? -1 : atomic_load(&p->cpu), 0, p->moves);
   if (id == 0) p->caller = mine;
   return played;
@@ -363,7 +364,8 @@ static void a_caller_gives_way_to_who_is_kept_there(void **state) {
   }
 }
 
-/* The thread that goes on as replica 1 is the host's, though it was a library thread's function. */
+/* The thread that continues as replica 1 is a host thread, although the function began on a library thread.
+ */
 static void *go_on(void *argument) {
   party *p = argument;
   p->attached_status = dist_replica_attach(p->replica);

@@ -33,13 +33,13 @@ static void entering_and_leaving_alone(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- Any thread may be any replica, run after run ---- */
+/* ---- Any thread may be any replica in any run ---- */
 
 enum { POOL = 4, ROUNDS = 100 };
 
 typedef struct pool {
   dist_strategy *strategy;
-  atomic_int next; /* of POOL * ROUNDS pieces of work, in order: run = piece / POOL, replica = piece % POOL */
+  atomic_int next; /* next of POOL * ROUNDS pieces: run = piece / POOL, replica = piece % POOL */
   atomic_int failures;
 } pool;
 
@@ -66,7 +66,7 @@ static void threads_change_places(void **state) {
   assert_ok(dist_strategy_destroy(p.strategy));
 }
 
-/* ---- Threads that end, or do what they must not ---- */
+/* ---- Threads that end or break rules ---- */
 
 static dist_status second_one_goes(dist_replica *replica, void *user_data) {
   (void)user_data;
@@ -144,7 +144,7 @@ static void a_replica_never_comes(void **state) {
   assert_fails(dist_barrier(replica, NULL, NULL), DIST_DEADLINE_EXCEEDED, "replica 1 did not arrive");
   assert_fails(dist_replica_leave(replica, DIST_DEADLINE_EXCEEDED), DIST_DEADLINE_EXCEEDED,
                "replica 1 has not come");
-  /* Nobody is inside: the strategy may end, though the run never will. */
+  /* No thread is inside, so the strategy can be destroyed, although its run never completes. */
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -164,7 +164,7 @@ static void *enter_and_leave(void *argument) {
   return NULL;
 }
 
-/* A round of `n` replicas, each on a thread; the first one comes first, as in run_on(). */
+/* Runs a round of `n` replicas, each on a thread. The first one enters first, as in run_on(). */
 static void round_by(dist_strategy *strategy, int32_t first, int32_t n, dist_status *out) {
   round_of rounds[MOST];
   pthread_t threads[MOST];
@@ -179,7 +179,8 @@ static void round_by(dist_strategy *strategy, int32_t first, int32_t n, dist_sta
   }
 }
 
-/* Two of four never come: as soon as all are back, rounds go well, not when each missing one has come once.
+/* Two of four replicas never enter. As soon as all four do, rounds succeed, even if the missing ones have not
+ * entered in between.
  */
 static void the_next_round_recovers(void **state) {
   (void)state;
@@ -187,7 +188,7 @@ static void the_next_round_recovers(void **state) {
   dist_strategy *strategy = strategy_with(by_clock(&clock, 4, DIST_THREADS_HOST));
   dist_status status[4];
   for (int i = 0; i < 3; i++) {
-    atomic_store(&clock.step_ns, 3600000000000); /* longer than anybody waits */
+    atomic_store(&clock.step_ns, 3600000000000); /* longer than any wait */
     for (int k = 0; k < 2; k++) {
       round_by(strategy, 0, 2, status);
       assert_int_equal(status[0], DIST_DEADLINE_EXCEEDED);
@@ -220,7 +221,7 @@ static void cancel_ends_a_round_that_nobody_will_complete(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* Who comes late comes into the round that was given up, and learns how it ended. */
+/* A late replica enters the round that was given up, and gets its report. */
 static void who_comes_late_is_told(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_HOST);
@@ -255,7 +256,8 @@ static void *come_back(void *argument) {
   return NULL;
 }
 
-/* Two of four were there, and one comes late: who is back waits for it alone, as the fourth may never come. */
+/* Three of four replicas have entered the cancelled round, one of them late. A replica that returns waits
+ * only for the one inside, because the fourth may never enter. */
 static void who_is_back_waits_for_those_inside_alone(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(4, DIST_THREADS_HOST);
@@ -292,7 +294,8 @@ static void *leave_early(void *argument) {
   return NULL;
 }
 
-/* Who has left waits for the others, inside the library: the strategy must not end under it. */
+/* A replica that leaves waits inside the library for the others. Meanwhile, the strategy must not be
+ * destroyed. */
 static void destroy_beside_one_that_leaves(void **state) {
   (void)state;
   waiter w = {.strategy = strategy_of(2, DIST_THREADS_HOST), .status = DIST_INTERNAL};
@@ -306,7 +309,7 @@ static void destroy_beside_one_that_leaves(void **state) {
   dist_replica *replica = NULL;
   assert_ok(dist_replica_enter(w.strategy, 1, &replica));
   assert_ok(dist_replica_leave(replica, DIST_OK));
-  /* As soon as it is let, though the thread may not have been seen to return. */
+  /* This succeeds as soon as the thread has left the library, even before it has ended. */
   dist_status status;
   while ((status = dist_strategy_destroy(w.strategy)) == DIST_FAILED_PRECONDITION) sched_yield();
   assert_int_equal(status, DIST_OK);
@@ -321,7 +324,7 @@ static void halve(int64_t begin, int64_t end, void *user_data) {
   }
 }
 
-/* The host brings the threads: libdist starts none, for loops neither. */
+/* With host threads, libdist starts no thread, not even for loops. */
 static void loops_start_no_thread(void **state) {
   (void)state;
   static double numbers[10000];

@@ -5,13 +5,13 @@
 #include "tests/abi/clock.h"
 
 typedef struct inner {
-  int depth; /* of runs in merge functions still to begin */
+  int depth; /* number of nested runs that are still to start */
   int32_t threads;
   atomic_int runs, replicas, merges;
-  int32_t fail_at; /* the replica of the innermost run that fails; -1: none */
+  int32_t fail_at; /* the replica of the innermost run that fails; -1 = none */
   dist_status inner_status;
   report inner_error;
-  int has_outer_deadline; /* the deadline is that of the outer run, not the inner one's own */
+  int has_outer_deadline; /* the outer run has the deadline, instead of the inner one */
   stepping_clock clock;
   atomic_int let_out, outside_of;
 } inner;
@@ -86,7 +86,7 @@ static void the_hosts_threads_are_all_taken(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- Values, and who they are for ---- */
+/* ---- Values, and the replicas they belong to ---- */
 
 static dist_status twice_the_id(dist_replica *replica, dist_value *args, dist_value *kwargs,
                                 dist_value **out_result, void *user_data) {
@@ -193,7 +193,7 @@ static dist_status merge_late(dist_replica *replica, void *user_data) {
 
 static void a_deadline_leaves_the_strategy_busy(void **state) {
   (void)state;
-  /* Its own, and that of the run which it is inside. */
+  /* The deadline of the inner run, or that of the run around it. */
   for (int outer = 0; outer < 2; outer++) {
     static inner in;
     in = (inner){.fail_at = -1, .has_outer_deadline = outer};

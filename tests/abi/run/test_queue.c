@@ -12,14 +12,14 @@ enum { IN_LINE = 6 };
 typedef struct line_up {
   dist_strategy *strategy;
   gate inside, released;
-  atomic_int place; /* the next to run */
+  atomic_int place; /* the next place in the order */
   atomic_int served[IN_LINE];
 } line_up;
 
 typedef struct one_of_them {
   line_up *line;
   int index;
-  atomic_int thread; /* the system's number, just before it calls */
+  atomic_int thread; /* the system's number, set just before the call */
   dist_status status;
 } one_of_them;
 
@@ -74,14 +74,14 @@ static void in_the_order_of_coming(void **state) {
   assert_ok(dist_strategy_destroy(line.strategy));
 }
 
-/* ---- The shares ---- */
+/* ---- Fair shares ---- */
 
 enum { CALLERS = 4, RUNS = 8000 };
 
 typedef struct shares {
   dist_strategy *strategy;
   atomic_int thread[CALLERS]; /* the system's numbers */
-  int of_caller[CALLERS];     /* written by runs alone, which are one after another */
+  int of_caller[CALLERS];     /* written only by runs, which exclude each other */
   int runs;
   atomic_int over;
   atomic_int failures;
@@ -92,9 +92,10 @@ typedef struct share_caller {
   int index;
 } share_caller;
 
-/* A run ends when all others sleep in line: whom the system has kept from its CPU before it had its place would be served less
-   often by the best of queues. It is the hardest case for those in line too: they have to wake up, while the caller whose run is
-   over is awake and comes back at once. */
+/* A run ends only when all other callers sleep in the queue. Otherwise, a caller that did not get a CPU
+   before it was queued would be served less often even by a perfect queue. This is also the hardest case for
+   the queue: the waiting callers must wake up, while the caller whose run has ended is awake and calls again
+   at once. */
 static dist_status count_share(dist_replica *replica, void *user_data) {
   (void)replica;
   share_caller *self = user_data;

@@ -90,7 +90,7 @@ static void the_lowest_own_failure_wins(void **state) {
     for (size_t k = 0; k < COUNT_OF(peers); k++) {
       const report *r = &s.reports[peers[k]];
       assert_int_equal(s.statuses[peers[k]], DIST_ABORTED);
-      assert_true(r->replica == 2 || r->replica == 3); /* whichever was known to have left */
+      assert_true(r->replica == 2 || r->replica == 3); /* the first one that was known to have left */
       assert_has(r->message, r->replica == 2 ? "two has no rows" : "three is cut short");
       assert_string_equal(r->message, s.reports[0].message); /* one report for all */
     }
@@ -175,7 +175,7 @@ static void null_arguments(void **state) {
 
 typedef struct callers {
   dist_strategy *strategy;
-  atomic_int inside; /* runs at the same time */
+  atomic_int inside; /* number of runs in progress */
   atomic_int overlaps;
   atomic_int failures;
 } callers;
@@ -212,7 +212,7 @@ static void several_callers_are_served_in_turn(void **state) {
   }
 }
 
-/* ---- A thread ends inside its function ---- */
+/* ---- Threads that end inside their function ---- */
 
 static dist_status one_goes(dist_replica *replica, void *user_data) {
   if (dist_replica_id(replica) == *(int32_t *)user_data) pthread_exit(NULL);
@@ -228,7 +228,7 @@ static void a_library_thread_ends_inside(void **state) {
                  "thread ended inside its run");
     assert_healthy(DIST_THREADS_LIBRARY, strategy);
   }
-  int32_t last = 1; /* the strategy may also end without one of its threads */
+  int32_t last = 1; /* the strategy can also be destroyed after a thread has ended */
   assert_int_equal(dist_run(strategy, one_goes, &last, NULL), DIST_FAILED_PRECONDITION);
   assert_ok(dist_strategy_destroy(strategy));
   await_threads(before);
@@ -263,7 +263,7 @@ static void the_caller_ends_inside(void **state) {
     assert_int_equal(pthread_create(&thread, NULL, run_and_go, &g), 0);
     pthread_join(thread, &returned);
     assert_null(returned);
-    /* What the caller lent to its peers ended with its stack: they are out before it is gone. */
+    /* The caller's stack contains data that its peers use, so they must have returned before it is gone. */
     assert_int_equal(atomic_load(&g.peers_out), 2 * i);
     assert_healthy(DIST_THREADS_CALLER, g.strategy);
   }
@@ -279,7 +279,7 @@ static dist_status barriers_for_ever(dist_replica *replica, void *user_data) {
   do {
     status = dist_barrier(replica, NULL, NULL);
   } while (status == DIST_OK);
-  /* ... and later in that run. */
+  /* and again later in this run */
   s->statuses[dist_replica_id(replica)] = dist_barrier(replica, NULL, NULL);
   return status;
 }
@@ -309,7 +309,7 @@ static void cancel_from_another_thread(void **state) {
       assert_int_equal(s.cancelled, DIST_OK);
       assert_healthy(threads, strategy);
     }
-    assert_ok(dist_strategy_cancel(strategy)); /* no run: nothing happens */
+    assert_ok(dist_strategy_cancel(strategy)); /* without a run, this has no effect */
     assert_healthy(threads, strategy);
     assert_ok(dist_strategy_destroy(strategy));
   }
@@ -337,9 +337,9 @@ static void a_cancelled_run_is_cancelled_without_collectives(void **state) {
 
 typedef struct jumping_clock {
   atomic_llong now_ns;
-  atomic_int looks; /* at the clock, by the replica that waits */
-  atomic_int lines; /* of the log */
-  char line[256];   /* the first */
+  atomic_int looks; /* number of times that the waiting replica reads the clock */
+  atomic_int lines; /* number of lines in the log */
+  char line[256];   /* the first line */
   atomic_int returned;
   dist_status status;
 } jumping_clock;
@@ -376,7 +376,7 @@ static dist_status wait_while_the_clock_jumps(dist_replica *replica, void *user_
     atomic_store(&c->returned, 1);
     return c->status;
   }
-  jump(c, 95); /* the process was stopped: past several lines of the log at once */
+  jump(c, 95); /* the process seems to have been stopped, for longer than several intervals of the log */
   jump(c, 500);
   if (atomic_load(&c->returned)) return dist_fail(DIST_INTERNAL, "it did not wait for 600 s");
   jump(c, 10);
@@ -456,7 +456,7 @@ static int child_of_fork(dist_strategy *inherited) {
   if (dist_strategy_cancel(inherited) != DIST_FAILED_PRECONDITION) return 3;
   if (dist_strategy_destroy(inherited) != DIST_OK) return 4;
 #if defined(__SANITIZE_THREAD__)
-  return 0; /* the sanitizer lets no thread begin after the fork of a process that has several */
+  return 0; /* ThreadSanitizer does not allow new threads after a fork of a process with several threads */
 #else
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.num_replicas = 3;
@@ -478,7 +478,7 @@ static void a_forked_child_gets_an_error(void **state) {
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_true(WIFEXITED(status));
   assert_int_equal(WEXITSTATUS(status), 0);
-  assert_healthy(DIST_THREADS_CALLER, strategy); /* the parent's goes on */
+  assert_healthy(DIST_THREADS_CALLER, strategy); /* the parent's strategy still works */
   assert_ok(dist_strategy_destroy(strategy));
 }
 

@@ -17,7 +17,7 @@ static int64_t number_in(const dist_value *value) {
   return *(int64_t *)tensor.data;
 }
 
-/* Values end with the test: a container keeps its own references. */
+/* Values are destroyed at the end of the test. A container keeps its own references. */
 static dist_value *container(dist_strategy *strategy, int kind, const char *const *keys, dist_value **items,
                              size_t n) {
   dist_value *value = NULL;
@@ -126,7 +126,7 @@ static void replicas_find_their_components(void **state) {
 typedef struct wishes {
   dist_strategy *strategy;
   dist_value *shared;
-  int odd_one; /* which replica differs, and how */
+  int odd_one; /* the replica that differs, and how */
   enum { NOTHING, A_LONGER_LIST, ANOTHER_KIND, ANOTHER_KEY } oddity;
 } wishes;
 
@@ -173,7 +173,7 @@ static void results_merge_leaf_by_leaf(void **state) {
   const dist_value *leaf = dist_value_item(own, 0);
   assert_int_equal(dist_value_kind_of(leaf), DIST_VALUE_PER_REPLICA);
   for (size_t r = 0; r < R; r++) assert_int_equal(number_in(dist_value_item(leaf, r)), 10 + (int64_t)r);
-  assert_ptr_equal(dist_value_item(own, 1), w.shared); /* the same object on all: as it is */
+  assert_ptr_equal(dist_value_item(own, 1), w.shared); /* the same object on all replicas */
   assert_ptr_equal(dist_value_item(result, 1), w.shared);
   dist_value_release(result);
 
@@ -235,14 +235,14 @@ typedef struct late {
   dist_status late_status;
 } late;
 
-/* Replica 1 stays in its own code; replica 0 waits for it in a barrier. */
+/* Replica 1 stays in its own code, while replica 0 waits for it in a barrier. */
 static dist_status one_stays_inside(dist_replica *replica, dist_value *args, dist_value *kwargs,
                                     dist_value **out_result, void *user_data) {
   (void)kwargs;
   late *l = user_data;
   if (dist_replica_id(replica) == 1) {
     while (!atomic_load(&l->let_out)) sched_yield();
-    /* The arguments are still there, though their owner's call has returned. */
+    /* The arguments still exist, although the caller that passed them has returned. */
     l->late_status =
         number_in(dist_value_item(args, 0)) == 7 ? dist_barrier(replica, NULL, NULL) : DIST_INTERNAL;
     *out_result = make(dist_replica_strategy(replica), 1);
@@ -321,7 +321,7 @@ static dist_status merge_for_ever(dist_replica *replica, void *user_data) {
   return dist_merge_call(replica, run_nothing_for_ever, user_data, NULL, NULL, NULL, NULL);
 }
 
-/* None of them waits long enough to look at the clock for its own sake. */
+/* None of these collectives waits long enough to read the clock for its own deadline. */
 static void a_runs_deadline_ends_collectives_in_a_loop(void **state) {
   (void)state;
   for (int32_t replicas = 1; replicas <= 3; replicas++) {
@@ -332,11 +332,11 @@ static void a_runs_deadline_ends_collectives_in_a_loop(void **state) {
     for (size_t i = 0; i < COUNT_OF(loops); i++) {
       assert_fails(dist_run(strategy, loops[i], NULL, &options), DIST_DEADLINE_EXCEEDED,
                    "the run's deadline of 5 ms");
-      dist_status status; /* on a busy machine somebody may be about to return */
+      dist_status status; /* on a busy machine, a function may be about to return */
       while ((status = dist_run(strategy, healthy, NULL, NULL)) == DIST_FAILED_PRECONDITION) sched_yield();
       assert_int_equal(status, DIST_OK);
     }
-    dist_status status; /* likewise, in a run inside */
+    dist_status status; /* likewise for an inner run */
     while ((status = dist_strategy_destroy(strategy)) == DIST_FAILED_PRECONDITION) sched_yield();
     assert_int_equal(status, DIST_OK);
   }
@@ -344,7 +344,7 @@ static void a_runs_deadline_ends_collectives_in_a_loop(void **state) {
 
 typedef struct inside {
   stepping_clock clock;
-  report error; /* of the run inside */
+  report error; /* of the inner run */
 } inside;
 
 static dist_status run_rounds(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
@@ -373,7 +373,7 @@ static void a_run_inside_says_how_long_the_outer_one_had(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* Deadlines are the host's clock's: an hour on it is an hour, however long the system's took. */
+/* Deadlines use the host's clock, regardless of the system's time. */
 static void a_deadline_by_the_hosts_clock(void **state) {
   (void)state;
   static late l;

@@ -62,7 +62,7 @@ static void a_thread_is_a_replica_of_its_own(void **state) {
   dist_replica *replica = dist_get_replica();
   for (int i = 0; i < 3; i++) {
     assert_ok(healthy(replica, NULL));
-    assert_ok(dist_run(own, healthy, NULL, NULL)); /* runs are beside it, and leave it as it is */
+    assert_ok(dist_run(own, healthy, NULL, NULL)); /* runs do not change the scope */
   }
   int calls = 0;
   dist_value *result = NULL;
@@ -70,7 +70,7 @@ static void a_thread_is_a_replica_of_its_own(void **state) {
   assert_int_equal(calls, 1);
   assert_int_equal(dist_value_kind_of(result), DIST_VALUE_LIST);
   dist_value_release(result);
-  /* What goes wrong is over at once: there is no next run that would begin anew. */
+  /* The failure ends with the call, because there is no run that would start over. */
   assert_fails(dist_merge_call(replica, give_up, NULL, NULL, NULL, NULL, NULL), DIST_NOT_FOUND,
                "no such row");
   assert_fails(dist_all_reduce(replica, DIST_REDUCE_SUM, NULL, NULL, 1, NULL, NULL), DIST_INVALID_ARGUMENT,
@@ -105,7 +105,7 @@ static void every_thread_has_its_own(void **state) {
   assert_ptr_equal(done, &its);
   assert_non_null(its);
   assert_ptr_not_equal(its, mine);
-  assert_ptr_not_equal(its, strategy); /* a scope is its thread's */
+  assert_ptr_not_equal(its, strategy); /* scopes belong to a thread */
   assert_ok(dist_scope_exit(strategy));
   assert_ok(dist_strategy_destroy(strategy));
 }
@@ -263,7 +263,7 @@ static void a_strategy_is_set(void **state) {
   assert_ok(dist_scope_enter(strategy));
   assert_in_scope_of(strategy);
   assert_ok(dist_scope_exit(strategy));
-  assert_in_scope_of(strategy); /* it was set, not entered */
+  assert_in_scope_of(strategy); /* it was set and not entered */
   assert_fails(dist_scope_exit(strategy), DIST_FAILED_PRECONDITION, "innermost scope");
   assert_fails(dist_scope_enter(other), DIST_FAILED_PRECONDITION, "dist_set_strategy(NULL)");
   assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "dist_set_strategy(NULL)");
@@ -276,14 +276,14 @@ static void a_strategy_is_set(void **state) {
   assert_ok(dist_set_strategy(other));
   assert_ok(dist_set_strategy(dist_get_strategy()));
   dist_strategy *plain = strategy_of_kind(DIST_STRATEGY_DEFAULT);
-  assert_ok(dist_set_strategy(plain)); /* a default strategy is none */
+  assert_ok(dist_set_strategy(plain)); /* setting a default strategy has no effect */
   assert_outside();
   assert_ok(dist_strategy_destroy(plain));
   assert_ok(dist_strategy_destroy(other));
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- Default strategies are no different from being outside ---- */
+/* ---- Default strategies behave like no strategy ---- */
 
 static dist_status as_if_outside(dist_replica *replica, void *user_data) {
   inside *s = user_data;
@@ -319,7 +319,7 @@ static void default_strategies_change_nothing(void **state) {
   assert_ok(dist_scope_exit(s.strategy));
   assert_ok(dist_scope_exit(s.strategy));
   assert_fails(dist_scope_exit(s.strategy), DIST_FAILED_PRECONDITION, "innermost scope");
-  /* Its own runs do not nest all the same. */
+  /* Its own runs still cannot be nested. */
   assert_fails(dist_run(s.strategy, as_if_outside, &s, NULL), DIST_FAILED_PRECONDITION, "do not nest");
   for (int i = 0; i < 4; i++) assert_int_equal(s.wrong[i], 0);
   assert_int_equal(s.scope_of_own[0], DIST_OK);

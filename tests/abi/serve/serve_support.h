@@ -8,7 +8,7 @@
 #include "tests/abi/common.h"
 #include "tests/abi/gate.h"
 
-/* A function that says that it is inside, and waits until it is let go. */
+/* A function that reports that it is running, and waits until it is released. */
 typedef struct held {
   gate inside, released;
   atomic_int calls;
@@ -25,7 +25,7 @@ static inline dist_status hold_here(dist_replica *replica, void *user_data) {
   return DIST_OK;
 }
 
-/* Runs until it is told to end. */
+/* Runs until it is asked to end. */
 static inline dist_status until_told(dist_replica *replica, void *user_data) {
   held *self = user_data;
   gate_add(&self->inside);
@@ -50,21 +50,21 @@ static inline dist_request *submit(dist_strategy *strategy, dist_replica_fn fn, 
   return work;
 }
 
-/* How it ended. */
+/* Waits for a request, and returns its result. */
 static inline dist_status end_of(dist_request *work) {
   const dist_status status = dist_request_wait(work, -1);
   dist_request_destroy(work);
   return status;
 }
 
-/* A strategy whose only instance is inside `h`. */
+/* Returns a request that occupies the only instance of a strategy until `h` is released. */
 static inline dist_request *hold_only(dist_strategy *strategy, held *h) {
   dist_request *work = submit(strategy, hold_here, h, NULL);
   gate_await(&h->inside, 1);
   return work;
 }
 
-/* Each waits for the other: where one began after the other's end, this would never end. */
+/* Two requests wait for each other, which never ends if they do not run at the same time. */
 typedef struct pair {
   gate came;
 } pair;

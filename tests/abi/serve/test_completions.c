@@ -46,7 +46,7 @@ static void in_the_order_of_their_ends(void **state) {
   }
   assert_null(next_of(completions, 0));
   assert_null(next_of(completions, 1000));
-  /* A handle of its own, and how it ended, for both. */
+  /* A separate handle for each, and its result. */
   dist_request *own = NULL;
   assert_ok(dist_submit(strategy, count_here, &counts[0], &options, &own));
   dist_request *arrived = next_of(completions, -1);
@@ -59,7 +59,7 @@ static void in_the_order_of_their_ends(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* A thread that has a strategy by default is in no function of a replica. */
+/* A thread with a default strategy is not inside a replica function. */
 static void by_a_thread_with_a_default_strategy(void **state) {
   (void)state;
   dist_completions *completions = completions_of();
@@ -75,7 +75,7 @@ static void a_descriptor_for_poll(void **state) {
   dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
   options.completions = completions;
   atomic_int count = 0;
-  /* Made before, and after, something has arrived. */
+  /* The descriptor is created before or after a request has completed. */
   for (int late = 0; late <= 1; late++) {
     int32_t descriptor = -1;
     if (!late) assert_ok(dist_completions_descriptor(completions, &descriptor));
@@ -101,7 +101,7 @@ static void a_descriptor_for_poll(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* What arrives where nobody looks any more ends all the same. */
+/* Requests complete even if their completion queue is destroyed first. */
 static void completions_that_go_first(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);
@@ -121,7 +121,7 @@ static void completions_that_go_first(void **state) {
   dist_completions_destroy(NULL);
 }
 
-/* ---- A function that is told ---- */
+/* ---- Callbacks ---- */
 
 enum { CHAIN = 50 };
 
@@ -140,7 +140,7 @@ static dist_status link_of(dist_replica *replica, void *user_data) {
   return DIST_OK;
 }
 
-/* It submits the next one. */
+/* The callback submits the next request. */
 static void go_on(dist_request *work, void *user_data) {
   chain *self = user_data;
   if (dist_request_wait(work, DIST_NO_TIMEOUT) != DIST_OK || dist_request_user_data(work) != self)
@@ -177,7 +177,7 @@ static void told_by_a_function(void **state) {
   assert_ok(dist_strategy_destroy(c.strategy));
 }
 
-/* Where it blocks, other functions for ends wait, and no instance does. */
+/* A blocked callback delays other callbacks, but no instance. */
 static void block_told(dist_request *work, void *user_data) {
   (void)work;
   held *self = user_data;
@@ -243,7 +243,7 @@ static void ten_thousand_in_flight(void **state) {
       dist_request_destroy(work);
     }
     for (int i = 0; i < 2; i++) assert_int_equal(end_of(holders[i]), DIST_OK);
-    /* Once as many have been in flight, no further memory is asked for. */
+    /* After this many have been in flight once, no more memory is requested. */
     const long asked = atomic_load(&memory.requests);
     if (round > 0) assert_int_equal(asked, warm);
     warm = asked;

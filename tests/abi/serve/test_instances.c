@@ -22,7 +22,7 @@ typedef struct model {
 
 typedef struct models {
   atomic_int made, ended, wrong, warmed;
-  int fail_create, fail_warm_up; /* of replica 1 */
+  int fail_create, fail_warm_up; /* for replica 1 */
   model of[MOST_INSTANCES];
 } models;
 
@@ -96,7 +96,7 @@ static void a_state_from_opening_to_closing(void **state) {
       if (round < 3) assert_int_equal(atomic_load(&all.ended), n * round);
       if (round < 3) assert_healthy(DIST_THREADS_LIBRARY, strategy);
     }
-    /* The strategy's end closes them too. */
+    /* Destroying the strategy closes the instances too. */
     assert_ok(dist_strategy_destroy(strategy));
     assert_int_equal(atomic_load(&all.ended), n * 3);
     assert_int_equal(atomic_load(&all.wrong), 0);
@@ -157,7 +157,7 @@ static void *open_main(void *argument) {
   return NULL;
 }
 
-/* While instances are made again an item is refused as it is while they are closed: the host tries again. */
+/* While instances are being reopened, items are rejected like while they are closed, and the host retries. */
 static void what_comes_beside_a_reopening(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);
@@ -218,7 +218,7 @@ static void closing_at_a_deadline(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* A function that is stuck does not keep a strategy from its end. */
+/* A stuck function does not prevent the strategy from being destroyed. */
 static void a_shutdown_beside_a_stuck_function(void **state) {
   (void)state;
   const int before = count_threads();
@@ -258,7 +258,7 @@ static void *run_stuck(void *argument) {
   return NULL;
 }
 
-/* It does not wait for functions, whoever waits for them meanwhile: instances to be opened, or an item. */
+/* Shutdown does not wait for functions, even if others do: a caller that opens the instances, or an item. */
 static void a_shutdown_that_does_not_wait(void **state) {
   (void)state;
   for (int with_item = 0; with_item < 2; with_item++) {
@@ -296,7 +296,7 @@ static void a_shutdown_that_does_not_wait(void **state) {
   }
 }
 
-/* ---- Threads of the host's ---- */
+/* ---- Host threads ---- */
 
 typedef struct server {
   dist_strategy *strategy;
@@ -327,11 +327,11 @@ static void threads_of_the_host(void **state) {
   }
   for (int i = 0; i < 200; i++) assert_int_equal(end_of(submit(strategy, use_model, &all, NULL)), DIST_OK);
   await_threads(before + 2);
-  /* A third one is one too many. */
+  /* A second thread cannot serve as the same replica. */
   while (atomic_load(&all.warmed) < 2) sched_yield();
   assert_fails(dist_serve(strategy, 1), DIST_FAILED_PRECONDITION, "already serving as replica 1");
   assert_fails(dist_serve(strategy, 2), DIST_INVALID_ARGUMENT, "replica_id is 2");
-  /* Who calls `done` would be a thread of libdist's. */
+  /* `done` would have to be called on a libdist thread. */
   dist_submit_options told = DIST_SUBMIT_OPTIONS_INIT;
   told.done = (dist_done_fn)(void (*)(void))abort;
   assert_fails(dist_submit(strategy, use_model, &all, &told, NULL), DIST_FAILED_PRECONDITION,
@@ -344,13 +344,13 @@ static void threads_of_the_host(void **state) {
   }
   assert_int_equal(atomic_load(&all.ended), 2);
   assert_int_equal(atomic_load(&all.wrong), 0);
-  /* Closed, the threads come for runs as ever. */
+  /* After closing, the threads serve runs as before. */
   assert_healthy(DIST_THREADS_HOST, strategy);
   assert_fails(dist_serve(strategy, 0), DIST_UNAVAILABLE, "closed");
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* Deadlines without a thread of libdist's: whoever waits sees to them. */
+/* Without a libdist thread, waiting callers check deadlines. */
 static void a_deadline_without_helpers(void **state) {
   (void)state;
   stepping_clock clock = {1000, 0};
@@ -426,7 +426,7 @@ static void a_forked_child(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- No memory ---- */
+/* ---- Lack of memory ---- */
 
 static dist_status no_step(dist_replica *replica, dist_batch *batch, void *user_data) {
   (void)replica, (void)user_data;
@@ -437,7 +437,7 @@ static dist_status no_step(dist_replica *replica, dist_batch *batch, void *user_
   return DIST_OK;
 }
 
-/* From opening to closing. What could be begun ends, whatever is refused. */
+/* From opening to closing. Whatever request is rejected, everything that could start also ends. */
 static dist_status a_life(dist_strategy *strategy, dist_completions *completions) {
   static models all;
   dist_instances_options options = with_models(&all);

@@ -15,7 +15,7 @@ static double of_replica(const page *p, const char *name, int replica) {
   return value;
 }
 
-/* Its bucket "1 us * 2^power"; power -1: that of all. */
+/* Returns the count of its bucket "1 us * 2^power", or of all if power is -1. */
 static double bucket(const page *p, const char *name, int replica, int power) {
   char whole[160], bound[32] = "+Inf";
   if (power >= 0) snprintf(bound, sizeof bound, "%.6f", (double)(1 << power) * 1e-6);
@@ -79,7 +79,7 @@ static void how_many_and_how_they_end(void **state) {
   assert_true(sample_of(&p, "dist_requests_refused_total{reason=\"closed\"}") == 1);
   assert_true(sample_of(&p, "dist_requests_ended_total{end=\"completed\"}") == 8);
   assert_true(sample_of(&p, "dist_requests_ended_total{end=\"failed\"}") == 2);
-  /* Ten had their functions called. */
+  /* Ten functions were called. */
   static const char *const kTimes[] = {"dist_request_queue_seconds", "dist_request_compute_seconds",
                                        "dist_request_wait_seconds"};
   double sums[3] = {0};
@@ -108,9 +108,9 @@ static void how_many_and_how_they_end(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- How long ---- */
+/* ---- Durations ---- */
 
-/* One is inside, and one is queued, for more than 2048 us: no bucket below has them. */
+/* One request is running and one is queued for more than 2048 us, so they are not in any lower bucket. */
 static void no_time_is_shown_shorter(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);
@@ -132,7 +132,7 @@ static void no_time_is_shown_shorter(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- Which ---- */
+/* ---- Traces ---- */
 
 static dist_status write_trace_here(dist_replica *replica, void *user_data) {
   return dist_strategy_write_trace(dist_replica_strategy(replica), append_page, user_data);
@@ -155,7 +155,7 @@ static void which_they_are(void **state) {
   page p = {NULL, 0};
   named.request_id = -7;
   assert_int_equal(end_of(submit(strategy, write_trace_here, &p, &named)), DIST_OK);
-  /* Three requests, the last of which runs, each with what it was queued for; and one run. */
+  /* Three requests, of which the last is running, each with its queueing time, and one run. */
   assert_int_equal(count_texts(p.text, "\"name\":\"request\""), 3);
   assert_int_equal(count_texts(p.text, "\"name\":\"run\""), 1);
   assert_int_equal(count_texts(p.text, "\"request\":424242"), 3);

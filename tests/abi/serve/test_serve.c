@@ -7,7 +7,7 @@
 
 enum { MANY = 20 };
 
-/* ---- Where a request is ---- */
+/* ---- Where a request runs ---- */
 
 typedef struct seen {
   int32_t id, num_replicas;
@@ -63,7 +63,7 @@ static void on_one_replica_alone(void **state) {
     assert_has(s.reduce_error.message, "submitted to replica");
     assert_int_equal(s.barrier, DIST_FAILED_PRECONDITION);
     assert_int_equal(s.merge, DIST_FAILED_PRECONDITION);
-    /* And the next run has collectives. */
+    /* The next run has collectives again. */
     assert_healthy(DIST_THREADS_LIBRARY, strategy);
     assert_ok(dist_strategy_destroy(strategy));
   }
@@ -126,7 +126,7 @@ static void by_priority_then_by_arrival(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* A run waits for what came before it; what comes after it waits for the run. */
+/* A run waits for earlier requests, and later requests wait for the run. */
 typedef struct gang {
   dist_strategy *strategy;
   atomic_int thread;
@@ -163,7 +163,7 @@ static void a_run_is_passed_by_nobody(void **state) {
     gang g = {.strategy = strategy, .ran_when_late_began = -1};
     pthread_t caller;
     assert_int_equal(pthread_create(&caller, NULL, gang_main, &g), 0);
-    /* It sleeps for the replicas alone. */
+    /* It sleeps only because it waits for the replicas. */
     while (!sleeps(atomic_load(&g.thread))) sched_yield();
     dist_request *late = submit(strategy, late_one, &g, NULL);
     int32_t done = 1;
@@ -202,7 +202,7 @@ static void a_full_queue_refuses_at_once(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- Ends ---- */
+/* ---- How requests end ---- */
 
 static dist_status fail_here(dist_replica *replica, void *user_data) {
   (void)replica, (void)user_data;
@@ -247,7 +247,7 @@ static void deadlines(void **state) {
   gate_add(&h.released);
   assert_int_equal(end_of(holder), DIST_OK);
   assert_int_equal(atomic_load(&count), 0);
-  /* And while its function runs. */
+  /* Cancelled while its function is running. */
   held running = HELD_INIT;
   dist_request *work = submit(strategy, until_told, &running, &options);
   gate_await(&running.inside, 1);
@@ -279,13 +279,13 @@ static void cancels(void **state) {
   }
   assert_int_equal(end_of(works[2]), DIST_OK);
   assert_int_equal(atomic_load(&count), 1);
-  /* Too late to begin. */
+  /* Cancelled before it was submitted. */
   dist_request *none = NULL;
   assert_fails(dist_submit(strategy, count_here, &count, &options, &none), DIST_CANCELLED,
                "the client hung up");
   assert_null(none);
   dist_cancel_destroy(cancel);
-  /* By its handle: queued, and running. */
+  /* Cancelled by its handle, when queued and when running. */
   held again = HELD_INIT;
   works[0] = submit(strategy, until_told, &again, NULL);
   gate_await(&again.inside, 1);
@@ -301,7 +301,7 @@ static void cancels(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- What is refused ---- */
+/* ---- Rejected calls ---- */
 
 typedef struct inside_calls {
   dist_strategy *strategy;
@@ -322,7 +322,7 @@ static dist_status call_inside(dist_replica *replica, void *user_data) {
   self->other = work;
   self->run = dist_run(self->strategy, healthy, NULL, NULL);
   self->close = dist_instances_close(self->strategy, -1);
-  /* `count` must not go before it has been counted: this is the only instance, so it has not. */
+  /* `count` must live until the request has used it. This is the only instance, so it cannot have started. */
   return dist_request_cancel(work);
 }
 

@@ -14,7 +14,7 @@ enum { SUBMITTERS = 3, RUNNERS = 2, EACH = 400 };
 typedef struct storm {
   dist_strategy *strategy;
   dist_completions *completions;
-  atomic_int inside, gangs, bad; /* functions of requests, and of runs, that are under way */
+  atomic_int inside, gangs, bad; /* functions of requests and of runs that are running */
   atomic_int accepted, began, told, arrived, waited, runs;
   unsigned seed;
 } storm;

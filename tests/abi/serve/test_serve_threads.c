@@ -20,7 +20,7 @@ static void a_thread_that_ends_inside(void **state) {
     dist_request_destroy(work);
     atomic_int count = 0;
     pair p = {GATE_INIT};
-    /* Both instances are there. */
+    /* Both instances work. */
     dist_request *first = submit(strategy, meet, &p, NULL);
     dist_request *second = submit(strategy, meet, &p, NULL);
     assert_int_equal(end_of(first), DIST_OK);
@@ -37,7 +37,7 @@ static dist_status end_thread_of_one(dist_replica *replica, void *user_data) {
   return DIST_OK;
 }
 
-/* A run's too: requests need the thread before the next run does. */
+/* The thread of a run: requests need it before the next run does. */
 static void a_thread_that_ends_in_a_run(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
@@ -54,7 +54,7 @@ static void a_thread_that_ends_in_a_run(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* Who comes while another thread opens the instances waits for that. */
+/* A caller that arrives while another thread opens the instances waits for it. */
 typedef struct opener {
   dist_strategy *strategy;
   gate *begin;

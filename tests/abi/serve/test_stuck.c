@@ -11,7 +11,7 @@
 
 enum { DEADLINE_NS = 1000, STUCK_NS = 1000, LONG_NS = 100000 };
 
-/* ---- States, and what is said ---- */
+/* ---- States and log lines ---- */
 
 typedef struct states {
   atomic_int made, warmed, ended, wrong;
@@ -80,7 +80,7 @@ static void assert_says(dist_strategy *strategy, const char *words) {
   assert_has(p.text, words);
 }
 
-/* The strategy's log, by whichever thread. */
+/* The strategy's log, which any thread may call. */
 static atomic_int logged;
 static void count_lines(int32_t level, const char *line, void *user_data) {
   (void)user_data;
@@ -92,9 +92,9 @@ static void count_lines(int32_t level, const char *line, void *user_data) {
 
 typedef struct stuck_at_gate {
   held at;
-  int exits;           /* its thread ends, instead of returning */
-  atomic_int told, ok; /* what libdist tells it afterwards */
-  series *s;           /* that it sees; NULL: none */
+  int exits;           /* its thread ends instead of returning */
+  atomic_int told, ok; /* what libdist's calls return afterwards */
+  series *s;           /* the series of versions that it uses; NULL = none */
 } stuck_at_gate;
 
 static dist_status wait_at_gate(dist_replica *replica, void *user_data) {
@@ -126,7 +126,7 @@ static void await_count(atomic_int *count, int value) {
   while (atomic_load(count) < value) sched_yield();
 }
 
-/* How the request of a stuck function is told to end. */
+/* How the request of a stuck function is asked to end. */
 enum way { BY_DEADLINE, BY_WORK, BY_OBJECT, WAYS };
 
 static dist_request *submit_stuck(dist_strategy *strategy, stuck_at_gate *g, enum way way,
@@ -162,13 +162,13 @@ static void check_stuck(enum way way, int exits) {
   (void)publish(g.s);
   dist_cancel *cancel = NULL;
   dist_request *work = submit_stuck(strategy, &g, way, &cancel);
-  /* A run waits for its replica. */
+  /* A run waits for the function's replica. */
   pthread_t runner;
   assert_int_equal(pthread_create(&runner, NULL, run_main, strategy), 0);
   int32_t done = 1;
   assert_ok(dist_request_test(work, &done));
   assert_int_equal(done, 0);
-  /* The clock's thread may have to see first that it was told. */
+  /* The thread that watches the clock may first have to notice the cancellation. */
   while (!done) {
     atomic_fetch_add(&clock.now_ns, LONG_NS);
     sched_yield();
@@ -191,7 +191,7 @@ static void check_stuck(enum way way, int exits) {
   assert_says(strategy, "dist_instances_stuck 1");
   assert_says(strategy, way == BY_DEADLINE ? "{end=\"overdue\"} 1" : "{end=\"cancelled\"} 1");
   assert_says(strategy, "1 replaced (at most 4), of which 1 are still running");
-  /* Two at the same time: both replicas serve. */
+  /* Two requests at the same time, so both replicas work. */
   held both = HELD_INIT;
   dist_request *works[2];
   for (int i = 0; i < 2; i++) works[i] = submit(strategy, hold_here, &both, NULL);
@@ -199,7 +199,7 @@ static void check_stuck(enum way way, int exits) {
   gate_add(&both.released);
   for (int i = 0; i < 2; i++) assert_int_equal(end_of(works[i]), DIST_OK);
   assert_healthy(DIST_THREADS_LIBRARY, strategy);
-  /* What it sees stays until it comes back. */
+  /* The version that it uses is kept until it returns. */
   (void)publish(g.s);
   assert_int_equal(atomic_load(&g.s->released), 0);
   gate_add(&g.at.released);
@@ -224,7 +224,7 @@ static void a_stuck_function_is_replaced(void **state) {
   await_threads(before);
 }
 
-/* Without the option, and once it is used up, a stuck function is waited for. */
+/* Without the option, and after its limit is reached, a stuck function is waited for. */
 static void replacements_are_bounded(void **state) {
   (void)state;
   static stepping_clock clock;
@@ -247,7 +247,7 @@ static void replacements_are_bounded(void **state) {
   assert_says(strategy, "dist_instances_stuck 2");
   for (int i = 0; i < 2; i++) gate_add(&gates[i].at.released);
   await_count(&all.ended, 2);
-  /* Opened anew, it may be done as often again. */
+  /* After reopening, the limit starts again. */
   assert_ok(dist_instances_close(strategy, -1));
   assert_ok(dist_instances_open(strategy, &options));
   stuck_at_gate again = AT_GATE;
@@ -260,7 +260,8 @@ static void replacements_are_bounded(void **state) {
   assert_int_equal(atomic_load(&all.made), atomic_load(&all.ended));
 }
 
-/* The strategy ends; what the function uses stays until it comes back, and then all is given back. */
+/* The strategy is destroyed. What the function uses is kept until it returns, and then everything is freed.
+ */
 static void a_strategy_ends_before_it(void **state) {
   (void)state;
   static stepping_clock clock;
@@ -286,7 +287,7 @@ static void a_strategy_ends_before_it(void **state) {
     if (shut_down) assert_ok(dist_strategy_shutdown(strategy, -1));
     assert_ok(dist_strategy_destroy(strategy));
     await_threads(before + 1);
-    /* The other thread may have come too late to make its state. */
+    /* The other thread may have been too late to create its state. */
     const int made = atomic_load(&all.made);
     assert_true(made == 2 || made == 3);
     assert_int_equal(atomic_load(&all.ended), made - 1);
@@ -317,9 +318,9 @@ static void where_it_is_not_offered(void **state) {
   assert_ok(dist_strategy_destroy(mesh));
 }
 
-/* ---- Free instances ---- */
+/* ---- Idle instances ---- */
 
-/* Whether all threads but the calling one sleep. */
+/* Whether all threads except the calling one sleep. */
 static int others_sleep(void) {
   DIR *folder = opendir("/proc/self/task");
   if (folder == NULL) return 0;
@@ -334,7 +335,7 @@ static int others_sleep(void) {
 
 static void tell_nothing(dist_request *work, void *user_data) { (void)work, (void)user_data; }
 
-/* Never ends where one goes on looking for work: the test's time limit tells. */
+/* If an instance does not stop looking for work, this never ends, and the test's time limit ends it. */
 static void free_instances_sleep(void **state) {
   (void)state;
   static const int64_t kSpins[] = {0, -1, 2000000};
@@ -347,12 +348,12 @@ static void free_instances_sleep(void **state) {
     for (int round = 0; round < 3; round++) {
       atomic_int count = 0;
       dist_submit_options with = DIST_SUBMIT_OPTIONS_INIT;
-      with.timeout_ns = (int64_t)3600 * 1000000000; /* the helpers' threads are there, too */
+      with.timeout_ns = (int64_t)3600 * 1000000000; /* so that the helper threads exist, too */
       with.done = tell_nothing;
       for (int k = 0; k < 10; k++)
         assert_int_equal(end_of(submit(strategy, count_here, &count, &with)), DIST_OK);
       assert_healthy(DIST_THREADS_LIBRARY, strategy);
-#if !defined(__SANITIZE_THREAD__) /* which has a thread of its own */
+#if !defined(__SANITIZE_THREAD__) /* it has a thread of its own */
       while (!others_sleep()) sched_yield();
 #endif
     }

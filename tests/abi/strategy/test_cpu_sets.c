@@ -7,7 +7,7 @@
 
 #include <dist/serve.h>
 
-/* The first two CPUs of the process; a strategy gets the second one mostly. */
+/* The first two CPUs of the process. Most strategies get the second one. */
 typedef struct machine {
   cpu_set_t all;
   int32_t cpus[2];
@@ -81,7 +81,7 @@ static void threads_stay_on_the_set(void **state) {
   }
 }
 
-/* On a thread with one CPU alone. */
+/* Creates a strategy on a thread that has only one CPU. */
 static void *create_there(void *out_strategy) {
   cpu_set_t one;
   CPU_ZERO(&one);
@@ -149,7 +149,7 @@ static void wrong_sets_are_refused(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- Threads beside the replicas' ---- */
+/* ---- Other threads than the replicas' ---- */
 
 typedef struct seen_once {
   cpu_set_t mask;

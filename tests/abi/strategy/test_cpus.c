@@ -63,7 +63,7 @@ static void more_replicas_than_cpus(void **state) {
   }
 }
 
-/* Every thread of this process, the library's and oneTBB's among them. */
+/* Moves every thread of this process, including libdist's and oneTBB's. */
 static void move_all_threads(const cpu_set_t *mask) {
   DIR *tasks = opendir("/proc/self/task");
   assert_non_null(tasks);
@@ -87,10 +87,10 @@ static void a_mask_that_changes_later(void **state) {
     dist_strategy *before = strategy_of(4, threads);
     sum_among_four(threads, before);
     move_all_threads(&one);
-    sum_among_four(threads, before); /* what was made for more CPUs keeps its replicas, and their sums */
+    sum_among_four(threads, before); /* a strategy made with more CPUs keeps its replicas, and its sums */
     const int32_t kept = dist_strategy_num_replicas(before);
     dist_strategy *after = strategy_of(0, threads);
-    const int32_t seen = dist_strategy_num_replicas(after); /* what is made now sees the new mask */
+    const int32_t seen = dist_strategy_num_replicas(after); /* a new strategy uses the new mask */
     assert_healthy(threads, after);
     move_all_threads(&all);
     assert_int_equal(kept, 4);

@@ -74,7 +74,7 @@ static void devices_are_in_replica_order(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
   assert_int_equal(dist_strategy_kind_of(NULL), 0);
 
-  /* Without names there are CPU:0, CPU:1 ...; an empty list says nothing either. */
+  /* Without names, the devices are CPU:0, CPU:1 and so on. An empty list has the same effect. */
   dist_strategy_options options = on_devices(DIST_STRATEGY_MIRRORED, devices, 0);
   options.num_replicas = 2;
   strategy = strategy_with(options);
@@ -226,7 +226,7 @@ static dist_status plan_a_list(dist_replica *replica, void *user_data) {
                                                                      : dist_fail(DIST_INTERNAL, "wrong");
 }
 
-/* What a strategy is given holds for its collectives: packs for plans, the longest wait for all. */
+/* The strategy's options apply to its collectives: packs to plans, and the timeout to all. */
 static void a_strategy_communicates_as_asked(void **state) {
   (void)state;
   dist_communication_options communication = DIST_COMMUNICATION_OPTIONS_INIT;

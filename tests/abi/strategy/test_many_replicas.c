@@ -94,7 +94,7 @@ static void sums_have_the_bits_of_the_equations(void **state) {
   static sum s;
   dist_strategy *strategy = many_replicas();
   assert_int_equal(dist_strategy_num_replicas(strategy), MANY);
-  static const int lengths[] = {1, 700, LONGEST}; /* alone, alone, in blocks */
+  static const int lengths[] = {1, 700, LONGEST}; /* two by the last member, one in blocks */
   for (size_t k = 0; k < COUNT_OF(lengths); ++k) {
     for (int32_t numerics = DIST_NUMERICS_ORDERED; numerics <= DIST_NUMERICS_TREE; ++numerics) {
       for (int kind = 0; kind < 4; ++kind) {
@@ -156,7 +156,7 @@ static dist_status move(dist_replica *replica, void *user_data) {
   TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, list_in, list_out, 2, NULL, NULL));
   check(other == MANY * (MANY + 1) / 2);
   for (int32_t r = 0; r < MANY; ++r) check(from_all[r] == MANY * (MANY - 1) / 2 * 3 + MANY * r);
-  /* Parts of different sizes: a replica sends itself everything. */
+  /* Parts of different sizes: each replica sends everything to itself. */
   int64_t *const splits = calloc(MANY, sizeof *splits);
   if (splits == NULL) abort();
   splits[me] = MANY;
@@ -298,7 +298,7 @@ static void reports_name_the_culprit(void **state) {
   dist_strategy *strategy = many_replicas();
   assert_fails(dist_run(strategy, err, "returns", NULL), DIST_ABORTED, "replica 777 returned early");
   assert_fails(dist_run(strategy, err, "dtype", NULL), DIST_INVALID_ARGUMENT, "replica 998 passed i64");
-  /* All differ. */
+  /* All replicas differ. */
   assert_fails(dist_run(strategy, err, "shapes", NULL), DIST_INVALID_ARGUMENT, "passed f64[");
   assert_ok(dist_strategy_destroy(strategy));
 }

@@ -5,7 +5,7 @@
  */
 #include "tests/abi/mesh_support.h"
 
-/* What the process may use is cut down to two CPUs; `all` is what it was. */
+/* The process's mask is reduced to two CPUs. `all` is the original one. */
 typedef struct machine {
   cpu_set_t all, mine;
   int cpus[2];
@@ -37,7 +37,7 @@ static machine *two_cpus(void **state) {
   return *state;
 }
 
-/* Where each member of a run may be. */
+/* The mask of each member of a run. */
 typedef struct masks {
   cpu_set_t of[4];
 } masks;
@@ -48,7 +48,7 @@ static dist_status see_mask(dist_replica *replica, void *user_data) {
   return sched_getaffinity(0, sizeof *mine, mine) == 0 ? DIST_OK : DIST_INTERNAL;
 }
 
-/* The one CPU of a set. */
+/* Returns the only CPU of a set. */
 static int only_cpu(const cpu_set_t *set) {
   assert_int_equal(CPU_COUNT(set), 1);
   int cpu = 0;
@@ -77,7 +77,7 @@ static void two_strategies_take_two_cpus(void **state) {
   for (int round = 0; round < 20; round++) {
     dist_strategy *a = pinned(1, DIST_THREADS_LIBRARY), *b = pinned(1, DIST_THREADS_LIBRARY);
     assert_int_not_equal(cpu_of(a, 0), cpu_of(b, 0));
-    /* What a strategy leaves is free for the next one. */
+    /* The CPUs of a destroyed strategy are free for the next one. */
     const int left = cpu_of(a, 0);
     assert_ok(dist_strategy_destroy(a));
     a = pinned(1, DIST_THREADS_LIBRARY);
@@ -165,7 +165,7 @@ static void collect(const char *text, size_t length, void *user_data) {
   if (used + length < 8192) memcpy(all + used, text, length), all[used + length] = '\0';
 }
 
-/* One replica of the two CPUs, the second one first; `cpus` is what they are. */
+/* One replica on the two CPUs, the second one first. `cpus` receives their numbers. */
 static dist_device_assignment *second_first(int32_t cpus[2]) {
   dist_topology *topology = NULL;
   dist_device_assignment *assignment = NULL;
@@ -231,7 +231,7 @@ static void an_assignment_stays_on_the_set(void **state) {
   snprintf(words, sizeof words, "a logical device on CPU %d, which cpus does not contain", m->cpus[1]);
   dist_strategy *strategy = NULL;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, words);
-  /* Where the assignment places nobody, the devices' threads are on the set all the same. */
+  /* Without placement by the assignment, the devices' threads still use only CPUs of the set. */
   cpu.placement = DIST_PLACEMENT_FREE;
   options.threads = DIST_THREADS_LIBRARY;
   strategy = strategy_with(options);

@@ -9,10 +9,10 @@
 
 typedef struct scene {
   dist_strategy *strategy;
-  int32_t stuck; /* the replica that does not return until it is let out */
+  int32_t stuck; /* the replica that does not return until it is released */
   gate inside, let_out, others;
-  int ends;          /* its thread ends in it, when it is let out */
-  dist_status after; /* what the stuck function's collective came to when it was back */
+  int ends;          /* its thread ends when it is released */
+  dist_status after; /* the result of a collective of the stuck function after its release */
   dist_status run;
   report error;
 } scene;
@@ -31,8 +31,8 @@ static dist_strategy_options counting(int32_t replicas, int32_t threads) {
   return options;
 }
 
-/* What a function may still do that is back from long ago: it fails, or works, and touches nothing that is
- * gone. */
+/* Calls that a function may make long after the shutdown. They fail or succeed, but must not access freed
+ * memory. */
 static dist_status use_everything(dist_replica *replica) {
   float number = 1;
   dist_tensor tensor = {&number, DIST_F32, 0, NULL, NULL};
