@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libdist: replicas as threads, and collectives between them (tf.distribute for host CPUs).
+"""libdist runs your function on several replicas and gives the replicas collective operations.
 
-import numpy as np
-import libdist
+A replica is a thread of this process, or of a process on this or another machine. The programming model is that of
+tf.distribute; the submodule `libdist.tf` has TensorFlow's own names.
 
-def step(replica):
-    gradient = np.array([1.0, 2.0, 3.0], np.float32)
-    return replica.all_reduce(libdist.ReduceOp.SUM, gradient, out=gradient)
+    import numpy as np
+    import libdist
 
-with libdist.Strategy(4) as strategy:
-    print(strategy.run(step)[0])
+    def step(replica):
+        gradient = np.array([1.0, 2.0, 3.0], np.float32)
+        return replica.all_reduce(libdist.ReduceOp.SUM, gradient, out=gradient)
+
+    with libdist.Strategy(4) as strategy:
+        print(strategy.run(step)[0])
 """
 
 from ._callbacks import Operator

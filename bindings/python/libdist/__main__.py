@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m libdist: prints the version, the file that contains the library, and what this process can use.
+"""The command line `python -m libdist`.
 
-python -m libdist info ARGUMENTS: runs the program dist-info.
+Without arguments it prints the version, the file that contains the library, and the optional features that this process
+can use. `python -m libdist info ARGUMENTS` runs the program dist-info.
 """
 
 import os
@@ -11,7 +12,7 @@ from . import NotFound, has_feature, version
 from ._info import library, program
 
 FEATURES = ("numa", "pinning", "isal", "grpc", "gloo")
-FAILED = 125  # like dist-info, whose status 1 means that it has found a problem
+FAILED = 125  # like dist-info, which uses status 1 for a problem that it found
 
 
 def main(arguments: list[str]) -> int:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments: every public function and class is `@checked`, so each argument is compared with its annotation first.
+"""Checks of arguments: @checked compares every argument of a public function or class with its annotation.
 
-The annotation is the rule. An argument of another type raises TypeError, and a value that the type does not allow raises
-InvalidArgument, both with the function, the argument, what was given and what was expected:
-"Strategy(): timeout is nan, but must be a positive number of seconds, ...". Integers of other libraries become int.
+An argument of another type raises TypeError. A value that the type does not allow raises InvalidArgument. Both messages
+state the function, the argument, what was given and what was expected: "Strategy(): timeout is nan, but must be a
+positive number of seconds, ...". Integers of other libraries become int.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import Annotated, Any, NoReturn, Optional, TypeVar, Union
 
 T = TypeVar("T")
 Check = Callable[[Any], Any]
-"""Returns the argument, converted if necessary, or raises Unfit."""
+"""check(argument) returns the argument, converted if necessary, or raises Unfit."""
 
 
 class Unfit(Exception):
-    """An argument that does not fit its annotation."""
+    """Raised by a check: the argument does not fit its annotation."""
 
     def __init__(self, given: Any, expected: str, right_type: bool = False) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Unfit(Exception):
         self.path = ""
 
     def within(self, path: str) -> Unfit:
-        """The same, for an item of a larger argument."""
+        """Returns this error for an item of a larger argument; `path` leads to the item, for example "[2]"."""
         self.path = path + self.path
         return self
 
@@ -45,7 +45,7 @@ class Unfit(Exception):
 
 
 def _invalid(text: str) -> Exception:
-    from .errors import InvalidArgument  # it is checked itself
+    from .errors import InvalidArgument  # imported late, because errors.py uses this module
 
     return InvalidArgument(text)
 
@@ -53,13 +53,13 @@ def _invalid(text: str) -> Exception:
 def _shown(given: Any) -> str:
     try:
         text = repr(given)
-    except Exception:  # of an object of the program's
+    except Exception:  # raised by the __repr__() of your object
         text = f"a {type(given).__name__}"
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 class Rule:
-    """A check that an annotation carries: Annotated[float, Rule(...)]."""
+    """A check in an annotation: Annotated[float, Rule(check, expected)]."""
 
     def __init__(self, check: Check, expected: str) -> None:
         self.check, self.expected = check, expected
@@ -69,7 +69,7 @@ class Rule:
 
 
 def seconds(fits: Callable[[float], bool], expected: str) -> Rule:
-    """The rule for a time, or None, that is not NaN and fits."""
+    """Returns the rule for a time in seconds, or None, that is not NaN and for which fits(time) is true."""
 
     def check(given: Any) -> Any:
         if given is None:
@@ -87,26 +87,26 @@ Timeout = Annotated[
     Optional[float],
     seconds(lambda s: s != 0, f"a positive number of seconds, {NO_LIMIT}, or None for the default"),
 ]
-"""A time in options: None is the default, negative or infinite is no limit."""
+"""A timeout in options, in seconds: None selects the default; negative or infinite means no limit."""
 Wait = Annotated[
     Optional[float],
     seconds(lambda s: True, "a number of seconds, 0 to return at once, or None for no limit"),
 ]
-"""The limit of a wait: 0 does not wait; None, negative or infinite is no limit."""
+"""The limit of a wait, in seconds: 0 does not wait; None, negative or infinite means no limit."""
 Limit = Annotated[Optional[float], seconds(lambda s: s > 0, "a positive number of seconds, or None for no limit")]
-"""The limit of a whole call: None or infinite is no limit."""
+"""The time limit of a whole call, in seconds: None or infinite means no limit."""
 Delay = Annotated[
     Optional[float],
     seconds(lambda s: 0 <= s < math.inf, "a finite number of seconds from 0 on, or None for the default"),
 ]
-"""A time that may be 0."""
+"""A time in seconds that may be 0; None selects the default."""
 
 _YEAR = 365 * 24 * 60 * 60.0
 _LONGEST = 2**62  # nanoseconds, 146 years; C can add them to any time
 
 
 def nanoseconds(seconds: Optional[float]) -> int:
-    """A Timeout for C: 0, the default, for None; -1, no limit, if it is negative or infinite."""
+    """Converts a Timeout to C's nanoseconds: None becomes 0 (default), negative or infinite becomes -1 (no limit)."""
     if seconds is None:
         return 0
     if 0 < seconds < _YEAR:
@@ -117,28 +117,28 @@ def nanoseconds(seconds: Optional[float]) -> int:
 
 
 def seconds_of(nanoseconds: int) -> Optional[float]:
-    """A Timeout of C's."""
+    """Converts C's nanoseconds to a Timeout."""
     return None if nanoseconds == 0 else math.inf if nanoseconds < 0 else nanoseconds * 1e-9
 
 
 def wait_limit(seconds: Optional[float]) -> int:
-    """A Wait for C: -1, no limit, for None; 0 does not wait."""
+    """Converts a Wait to C's nanoseconds: None becomes -1 (no limit), and 0 stays 0 (do not wait)."""
     if seconds is None:
         return -1
     return nanoseconds(seconds) if seconds else 0
 
 
 def limit(seconds: Optional[float]) -> int:
-    """A Limit for C: 0, no limit, for None or infinity."""
+    """Converts a Limit to C's nanoseconds: None or infinite becomes 0 (no limit)."""
     return max(0, nanoseconds(seconds))
 
 
 def delay(seconds: Optional[float]) -> int:
-    """A Delay for C: 0 for None."""
+    """Converts a Delay to C's nanoseconds: None becomes 0 (default)."""
     return nanoseconds(seconds) if seconds else 0
 
 
-# ---- one kind of argument each -----------------------------------------------------------------------------
+# ---- checks of single types ---------------------------------------------------------------------------------
 
 
 def _number(given: Any, expected: str = "a number") -> float:
@@ -146,7 +146,7 @@ def _number(given: Any, expected: str = "a number") -> float:
         raise Unfit(given, expected)
     try:
         return float(given)
-    except (TypeError, ValueError):  # of an array, for instance
+    except (TypeError, ValueError):  # an array, for example
         raise Unfit(given, expected) from None
     except OverflowError:
         return math.inf if given > 0 else -math.inf
@@ -185,7 +185,7 @@ def _boolean(given: Any) -> bool:
 
 
 def member_of(kind: type[enum.IntEnum], given: Any, expected: str) -> int:
-    """A member of an enum, also by its number. libdist itself refuses numbers that no member has."""
+    """Returns the member of an enum, which may be given by its number. libdist itself rejects unknown numbers."""
     if isinstance(given, kind):
         return given
     if isinstance(given, (bool, enum.Enum)):
@@ -213,7 +213,7 @@ def _callable(given: Any) -> Any:
 
 
 def _items(item: Check, expected: str) -> Check:
-    """A list or tuple, or any other iterable, which becomes a list."""
+    """Returns the check for a list, a tuple or another iterable, which becomes a list."""
 
     def check(given: Any) -> Any:
         if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
@@ -234,7 +234,7 @@ def _items(item: Check, expected: str) -> Check:
 
 
 def _pair(items: Sequence[Check], expected: str) -> Check:
-    """A tuple with one type for each item."""
+    """Returns the check for a tuple in which each item has a type of its own."""
 
     def check(given: Any) -> Any:
         if not isinstance(given, (list, tuple)) or len(given) != len(items):
@@ -272,7 +272,7 @@ def _any_of(checks: Sequence[Check], expected: str) -> Check:
             try:
                 return one(given)
             except Unfit as unfit:
-                if unfit.path or unfit.right_type:  # the right type, with something wrong in it
+                if unfit.path or unfit.right_type:  # the type is right, and something in the value is not allowed
                     inner = unfit
         raise inner or Unfit(given, expected)
 
@@ -283,7 +283,7 @@ def _any_of(checks: Sequence[Check], expected: str) -> Check:
 
 
 def _described(annotation: Any) -> str:
-    """An annotation in words."""
+    """Describes an annotation in words, for error messages."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
         return next((rule.expected for rule in arguments[1:] if isinstance(rule, Rule)), _described(arguments[0]))
@@ -338,12 +338,12 @@ _CHECKS: dict[Any, Check] = {bool: _boolean, int: _integer, float: _number, Call
 
 
 def check_of(annotation: Any) -> Check:
-    """The check for an annotation."""
+    """Returns the check for an annotation."""
     return _check_of(annotation) or _accept
 
 
 def _check_of(annotation: Any) -> Optional[Check]:
-    """The check for an annotation; None for one that allows everything."""
+    """Returns the check for an annotation; None if the annotation allows everything."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if isinstance(annotation, TypeVar):
         return None if annotation.__bound__ is None else _check_of(annotation.__bound__)
@@ -378,7 +378,7 @@ def _accept(given: Any) -> Any:
 
 
 def show_options(function: Callable[..., Any], shown: Callable[..., Any]) -> None:
-    """Gives `shown` the signature and the text of a function with its options one by one, in place of **options."""
+    """Gives `shown` the signature and docstring of `function`, with each option in place of **options."""
     annotation = function.__annotations__.get("options", "")
     if not isinstance(annotation, str) or not annotation.startswith("Unpack["):
         return
@@ -391,7 +391,7 @@ def show_options(function: Callable[..., Any], shown: Callable[..., Any]) -> Non
 
 @functools.cache
 def _options_of(name: str) -> tuple[list[inspect.Parameter], str]:
-    """The options of a record as parameters, and their text."""
+    """Returns the parameters for the options of a record, and their description."""
     fields = sys.modules["libdist._option_fields"]
     record, makers = fields.MAKERS[name]
     known = {each: one for maker in makers for each, one in inspect.signature(maker).parameters.items()}
@@ -400,18 +400,18 @@ def _options_of(name: str) -> tuple[list[inspect.Parameter], str]:
 
 
 class _Unpack:
-    """Unpack[Options] in annotations: Options."""
+    """Evaluates Unpack[Options] in annotations to Options."""
 
     def __class_getitem__(cls, options: Any) -> Any:
         return options
 
 
 OWN_CHECK = Rule(_accept, "an object")
-"""For an argument that the function checks in TensorFlow's words."""
+"""For an argument that the function itself checks, with TensorFlow's error messages."""
 
 
 def _names(module: str) -> dict[str, Any]:
-    """What annotations of a module may name: its own names, and those that it imports for type checkers only."""
+    """Returns the names that annotations of a module may use, including names imported for type checkers only."""
     names: dict[str, Any] = {}
     for package in ("libdist", "libdist.tf", "libdist.tf.distribute"):
         if module.startswith(package.removesuffix(".distribute")):
@@ -427,8 +427,8 @@ class _Plan:
         names = _names(module)
         self.by_position: list[tuple[int, str, Check]] = []
         self.by_name: dict[str, Check] = {}
-        self.rest: Optional[tuple[int, str, Check]] = None  # *arguments
-        self.options: Optional[list[str]] = None  # of **options, all known ones
+        self.rest: Optional[tuple[int, str, Check]] = None  # of *arguments
+        self.options: Optional[list[str]] = None  # names of all options, if the function takes **options
         parameters = inspect.signature(function).parameters
         self.known = set(parameters)
         for index, parameter in enumerate(parameters.values()):
@@ -470,14 +470,14 @@ def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
 
 
 def _guarded(function: Callable[..., Any], module: str, bound: bool) -> Callable[..., Any]:
-    """A function that checks its arguments first. bound: the first is an object or class, which messages name."""
+    """Returns a function that checks its arguments first. bound: the first argument is an object or class."""
     inner = inspect.unwrap(function)
     plan: Optional[_Plan] = None
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         nonlocal plan
-        if not kwargs and len(args) <= bound:  # nothing is given, as to a barrier
+        if not kwargs and len(args) <= bound:  # no arguments, as for a barrier
             return function(*args)
         if plan is None:
             plan = _Plan(inner, module, bound)
@@ -514,7 +514,7 @@ def _unknown(function: str, name: str, options: Sequence[str]) -> TypeError:
 
 
 def _title(function: Callable[..., Any], bound: bool, args: Sequence[Any]) -> str:
-    """The name of a function for messages; methods have their object's class, not the mixin's."""
+    """Returns the function's name for messages; a method of a mixin gets the name of the object's class."""
     owner, _, name = function.__qualname__.rpartition("<locals>.")[2].rpartition(".")
     if bound and args:
         owner = args[0].__name__ if isinstance(args[0], type) else type(args[0]).__name__
@@ -527,21 +527,21 @@ _MARK = "_checks_itself"
 
 
 def unchecked(function: T) -> T:
-    """Marks a method that @checked leaves as it is, because it has a fast path without checks."""
+    """Marks a method that @checked leaves unchanged, because it has a fast path without checks."""
     setattr(function, _MARK, True)
     show_options(typing.cast(Callable[..., Any], function), typing.cast(Callable[..., Any], function))
     return function
 
 
 def checked(thing: T) -> T:
-    """A function that checks its arguments by their annotations; of a class, all public methods and the constructor."""
+    """Makes a function, or all public methods and the constructor of a class, check their arguments."""
     module: str = getattr(thing, "__module__")
     if not isinstance(thing, type):
         return typing.cast(T, _guarded(typing.cast(Callable[..., Any], thing), module, bound=False))
     owner = vars(thing).get("_part_of", thing.__qualname__)
     for name, member in list(vars(thing).items()):
         if inspect.isfunction(member) and name == member.__name__:
-            member.__qualname__ = f"{owner}.{name}"  # for Python's own messages
+            member.__qualname__ = f"{owner}.{name}"  # for Python's own error messages
         private = name.startswith("_") and name not in ("__init__", "__new__")
         if private or hasattr(getattr(member, "__func__", member), _MARK):
             continue
@@ -557,5 +557,5 @@ def checked(thing: T) -> T:
 
 
 def wrong(function: str, text: str) -> NoReturn:
-    """Raises InvalidArgument for arguments that do not go together."""
+    """Raises InvalidArgument for arguments that do not fit together."""
     raise _invalid(f"{function}(): {text}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where requests and items arrive that have ended, and who takes them from there."""
+"""The queues in which requests and items arrive when they have completed, and the threads that take them out."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ._exit import finalizing
 
 
 class Queue:
-    """Completions, and who takes them: the thread that begin() starts."""
+    """A dist_completions, with a thread that takes requests out of it; begin() starts the thread."""
 
-    taker = 0  # the thread that takes them; 0: none of this module's
+    taker = 0  # ident of the thread started by begin(); 0 = no such thread
 
     handle = 0
 
@@ -33,13 +33,13 @@ class Queue:
             self.take(-1)
 
     def take(self, timeout_ns: int) -> bool:
-        """Ends the request that has ended first; whether there was one."""
+        """Finishes the request that completed first. Returns whether there was one within the timeout."""
         work = _cdist.dist_completions_next(self.handle, timeout_ns)
         if work:
             target = _calls._targets.get(_cdist.dist_request_user_data(work))
             if target is not None:
                 target._arrived(work)
-            else:  # an item that has come once more after its end
+            else:  # another arrival of an item that has been finished
                 _cdist.dist_request_destroy(work)
         return bool(work)
 
@@ -49,7 +49,7 @@ class Queue:
 
 
 class LoopQueue(Queue):
-    """Those of an asyncio loop, which is told by a descriptor; nothing holds it but the loop."""
+    """The queue of an asyncio loop, which watches its file descriptor. Only the loop refers to the queue."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class LoopQueue(Queue):
 
 
 _lock = threading.Lock()
-taken = threading.Condition()  # a request has arrived
+taken = threading.Condition()  # notified when a request has arrived
 _threads: Optional[Queue] = None
 _loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopQueue] = weakref.WeakKeyDictionary()
 
@@ -74,12 +74,12 @@ def running_loop() -> Optional[asyncio.AbstractEventLoop]:
 
 
 def cannot_take(loop: asyncio.AbstractEventLoop) -> bool:
-    """It is this thread's, which is busy, or it does not run."""
+    """Returns whether the loop is that of the calling thread, which is busy, or is not running."""
     return loop is running_loop() or not loop.is_running()
 
 
 def take_here() -> bool:
-    """Takes what nobody else would take now; whether there was something."""
+    """Takes out what no other thread or loop would take out now. Returns whether there was anything."""
     with _lock:
         queues: list[Queue] = [queue for loop, queue in _loops.items() if cannot_take(loop)]
         if _threads is not None and _threads.taker == threading.get_ident():
@@ -93,7 +93,7 @@ def queue_of(loop: Optional[asyncio.AbstractEventLoop]) -> Queue:
         if loop is not None and loop not in _loops:
             try:
                 _loops[loop] = LoopQueue(loop)
-            except NotImplementedError:  # a loop without descriptors
+            except NotImplementedError:  # this loop does not support file descriptors
                 loop = None
         if loop is not None:
             return _loops[loop]
@@ -103,7 +103,7 @@ def queue_of(loop: Optional[asyncio.AbstractEventLoop]) -> Queue:
 
 
 def _forget() -> None:
-    """A forked child has none of the threads, and the loops are its parent's."""
+    """Resets this module in a forked child, which has no threads and does not run the loops of its parent."""
     global _threads, _loops, _lock
     _threads, _loops, _lock = None, weakref.WeakKeyDictionary(), threading.Lock()
 

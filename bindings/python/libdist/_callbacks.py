@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callbacks in options: the objects behind their tokens, which are kept as long as C uses them."""
+"""Callbacks in options: the objects behind their tokens, kept for as long as C uses them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
     from .replica import Block
 
 LogFn = Callable[[int, str], None]
-"""log(level, message): takes one line; level is a LogLevel. Called from any thread; must not call libdist."""
+"""log(level, message) receives one line; level is a LogLevel. Called from any thread; must not call libdist."""
 Operator = Callable[[Any, Any], None]
-"""op(acc, values): acc[:] = op(acc, values), for pieces of a tensor, from several threads at once."""
+"""op(acc, values) sets acc[:] = op(acc, values). libdist calls it for pieces of a tensor, on several threads at once.
+"""
 PartitionFn = Callable[[tuple[int, ...], Any], Sequence[int]]
-"""partitioner(shape, dtype): the number of parts of each dimension, at most one of them greater than 1."""
+"""partitioner(shape, dtype) returns the number of parts of each dimension: all 1, except for the first dimension."""
 
 
 class Kept:
-    """Keeps what options refer to: tokens until release(), and native objects until made()."""
+    """Keeps the objects that options refer to: tokens until release(), native objects until made()."""
 
     def __init__(self) -> None:
         self.tokens: list[int] = []
@@ -36,27 +37,27 @@ class Kept:
         self._objects: list[Any] = []
 
     def token(self, target: Any) -> int:
-        """A token for the target."""
+        """Returns a token for the target, which is kept until release()."""
         self.tokens.append(_calls.keep(target))
         return self.tokens[-1]
 
     def record(self, native: Any) -> Any:
-        """A native record that the call reads."""
+        """Keeps a native record until the call that reads it has returned."""
         self._objects.append(native)
         return native
 
     def held(self, shared: Union[Budget, Network]) -> int:
-        """The handle of an object that the program may close during the call."""
+        """Returns the handle of an object, which stays valid even if the program closes the object during the call."""
         held = shared._hold("Strategy")
         self._objects.append(held)
         return held.handle
 
     def made(self) -> None:
-        """The call has returned."""
+        """Call this when the native call has returned."""
         self._objects.clear()
 
     def release(self) -> None:
-        """C calls nothing any more."""
+        """Call this when C no longer calls the targets."""
         self.made()
         for token in self.tokens:
             _calls.release(token)
@@ -81,7 +82,7 @@ def _to_logger(logger: logging.Logger) -> LogFn:
 
 
 class Reducer:
-    """The program's own operator; see Operator."""
+    """An operator of your own; see Operator."""
 
     def __init__(self, fn: Operator, failures: _calls.Failures, element_bytes: int = 0) -> None:
         """element_bytes: size of one element of the operator; 0 = the dtype's size."""
@@ -97,12 +98,12 @@ class Reducer:
             result: Any = self.context.call(self.fn, written, read)
             if result is not None and result is not written:
                 raise TypeError("the operator of a reduction must change its first argument in place, and return it or None")
-        except BaseException as error:  # C continues; the caller of the collective raises it
+        except BaseException as error:  # C continues; the caller of the collective raises the exception
             self.failures.all.append((-1, error))
 
 
 class Applier:
-    """The function of reduce_apply() for blocks of a tensor."""
+    """The `fn` option of reduce_apply()."""
 
     def __init__(self, fn: Callable[[Block], None], failures: _calls.Failures) -> None:
         self.fn = fn
@@ -130,7 +131,7 @@ class Applier:
 
 
 class Initial:
-    """A function that returns a variable's first value."""
+    """A function that returns the initial value of a variable."""
 
     def __init__(self, fn: Callable[[], Any], failures: _calls.Failures, strategy: int = 0) -> None:
         self.fn = fn
@@ -145,7 +146,7 @@ class Initial:
 
 
 class _Partitioning(threading.local):
-    """The exceptions of a partitioner in the call that this thread makes."""
+    """Collects the exceptions of a partitioner during the call that this thread makes."""
 
     failures: Optional[_calls.Failures] = None
 

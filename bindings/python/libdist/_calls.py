@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls back into Python. C is given a number, the token, in place of a function; the registry knows what it is.
+"""Calls from C into Python. C receives a token, which is a number, in place of a function; a registry has its target.
 
-Nothing may unwind through C: what a function raises stays here, libdist is told a status and a text, and whoever made
-the native call raises the very exception again.
+No exception may unwind through C. If a function raises, its exception is kept here, libdist receives a status and a
+text, and the caller of the native function raises the same exception object again.
 """
 
 from __future__ import annotations
@@ -19,44 +19,44 @@ _tokens = itertools.count(1)
 
 
 def keep(target: Any) -> int:
-    """A token for the target; it is never given to another one."""
+    """Registers a target and returns a new token for it. No token is used twice."""
     token = next(_tokens)
     _targets[token] = target
     return token
 
 
 def target_of(token: int) -> Any:
-    """What a token stands for."""
+    """Returns the target of a token."""
     return _targets[token]
 
 
 def known(token: int) -> Any:
-    """What a token stands for; None: nothing any more."""
+    """Returns the target of a token; None if it has been released."""
     return _targets.get(token)
 
 
 def release(token: int, _targets: dict[int, Any] = _targets) -> None:
-    """The token is no longer used."""
-    _targets.pop(token, None)  # also when the interpreter ends, and the module's own names are gone
+    """Releases a token."""
+    _targets.pop(token, None)  # also works while the interpreter shuts down and has cleared the names of this module
 
 
 def _plain(text: str) -> str:
-    """A text that can cross: UTF-8 without NUL."""
+    """Returns the text in a form that C accepts: UTF-8 without NUL."""
     return text.replace("\0", "\\0").encode("utf-8", "replace").decode("utf-8")
 
 
 def described(error: BaseException) -> str:
-    """An exception in one line."""
+    """Describes an exception on one line."""
     name = type(error).__name__
     try:
         text = str(error)
-    except Exception:  # of an exception of the program's
+    except Exception:  # raised by the __str__() of your exception
         text = "its text cannot be had"
     return f"{name}: {text}" if text else name
 
 
 def tell(error: BaseException) -> int:
-    """Tells libdist, on this thread, of what a function raised; the status for it."""
+    """Sets this thread's libdist error to an exception that a function raised, and returns its status."""
     if isinstance(error, DistError):
         if error._told:
             return int(_cdist.fail_as_told(error.status, _plain(error._told)))
@@ -70,14 +70,15 @@ def tell(error: BaseException) -> int:
 
 
 def tell_another_process(error: BaseException) -> int:
-    """tell() of what a function raised that another process called."""
+    """Like tell(), for a function that another process has called."""
     if isinstance(error, Exception) and not isinstance(error, DistError):
         return tell(carried(error, described(error)))
     return tell(error)
 
 
 class Failures:
-    """What the functions of one native call raised, by replica, or by logical device (-1: neither's)."""
+    """The exceptions of the functions of one native call, with the id of their replica or logical device (-1 = none).
+    """
 
     __slots__ = ("all", "of_devices")
 
@@ -86,12 +87,16 @@ class Failures:
         self.all: list[tuple[int, BaseException]] = []
 
     def add(self, error: BaseException, replica: int = -1) -> int:
-        """Keeps an exception, and tells libdist; the status."""
+        """Keeps an exception, tells libdist, and returns the status."""
         self.all.append((replica, error))
         return tell(error)
 
     def choose(self, report: Optional[DistError]) -> Optional[BaseException]:
-        """What the caller is to get: of the replica that the report names, else of the lowest that failed by itself."""
+        """Returns the exception to raise.
+
+        This is the one of the replica that the report names, or else of the lowest replica that failed on its own
+        account.
+        """
         own = sorted((f for f in self.all if not is_of_a_peer(f[1])), key=lambda failure: failure[0])
         if not own:
             return report
@@ -107,9 +112,9 @@ class Failures:
         return chosen
 
     def raise_for(self, report: Optional[DistError]) -> NoReturn:
-        """Raises what choose() gives."""
+        """Raises the exception that choose() returns."""
         error = self.choose(report)
-        self.all.clear()  # a traceback holds the frames that hold this object
+        self.all.clear()  # a traceback refers to the frames, which refer to this object
         assert error is not None
         raise error
 
@@ -119,7 +124,7 @@ def is_of_a_peer(error: BaseException) -> bool:
 
 
 def call(failures: Failures, native: Callable[..., Any], *arguments: Any) -> Any:
-    """A native call whose functions keep their exceptions in `failures`; raises the one that is to be raised."""
+    """Makes a native call whose functions keep their exceptions in `failures`, and raises the one to raise."""
     report: Optional[DistError] = None
     result = None
     try:
@@ -132,12 +137,12 @@ def call(failures: Failures, native: Callable[..., Any], *arguments: Any) -> Any
 
 
 def _given_up() -> int:
-    """Tells libdist, of a replica that begins after the run's deadline."""
+    """Tells libdist that a replica starts after the deadline of its run."""
     return int(_cdist.fail(Status.CANCELLED, "the run was given up at its deadline, before this replica began"))
 
 
 class _Callbacks(_cdist.Callbacks):
-    """The one object that takes all calls of libdist; see dist.i, section 4."""
+    """The object that receives all calls from libdist; see section 4 of dist.i."""
 
     def replica(self, token: int, replica: int) -> int:
         run = _targets.get(token)
@@ -240,5 +245,5 @@ class _Callbacks(_cdist.Callbacks):
             _release(token)
 
 
-# Never ended: what libdist releases last, it releases while the interpreter takes modules apart.
+# Never destroyed: libdist still makes calls while the interpreter is clearing its modules.
 _cdist.set_callbacks(_Callbacks().__disown__())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collectives: how arguments become one native call. Replica makes it and waits, Begin and Plan give Work."""
+"""The collectives: each turns its arguments into one native call, which Replica, Begin and Plan make in different ways.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Op = Union[OpName, Operator]
-"""A ReduceOp, its name, or the program's own operator."""
+"""A ReduceOp, its name, or an operator of your own."""
 
 
 class _Operator(Reducer):
-    """The program's own operator in one collective."""
+    """An operator of your own, in one collective."""
 
     def __init__(self, fn: Operator, element_bytes: int = 0) -> None:
         """element_bytes: size of one element of the operator; 0 = the dtype's size."""
@@ -33,19 +34,19 @@ class _Operator(Reducer):
         self.token = _calls.keep(self)
 
     def end(self) -> None:
-        """Nobody calls it any longer; raises what it raised."""
+        """Releases the operator when nothing calls it any more, and raises what it raised."""
         _calls.release(self.token)
         if self.failures.all:
             self.failures.raise_for(None)
 
 
 def native_options(options: Options) -> Any:
-    """Options, which have been checked, for C; None if there are none."""
+    """Converts checked options for C; returns None if there are none."""
     return collective_options(**options) if options else None
 
 
 class Issue:
-    """One collective that is ready to be called: the native function, its arguments, and what they need."""
+    """A collective that is ready to be called: the native function and its arguments."""
 
     __slots__ = ("name", "native", "head", "ins", "outs", "lists", "options", "operator", "result")
 
@@ -58,17 +59,17 @@ class Issue:
         self.ins: Optional[list[Any]] = None
         self.outs: Optional[list[Any]] = None
         self.lists = max(1, int(options.get("contributions") or 1))
-        """How many lists like `outs` there are in `ins`."""
+        """The number of lists in `ins`, each as long as `outs`."""
         self.result: Any = None
 
     def some_options(self) -> Any:
-        """The native options, made if there are none yet."""
+        """Returns the native options, and creates them if there are none yet."""
         if self.options is None:
             self.options = _cdist.dist_collective_options()
         return self.options
 
     def call(self, replica: int) -> None:
-        """The native call."""
+        """Makes the native call."""
         if self.ins is None and self.outs is None:
             self.native(replica, *self.head, self.options)
             return
@@ -85,7 +86,7 @@ def _listed(tensors: Any) -> list[Any]:
 
 
 def _like(tensor: Any, dtype: Optional[DType] = None, shape: Optional[tuple[int, ...]] = None) -> Any:
-    """Room for a result like `tensor`."""
+    """Allocates an array for a result like `tensor`."""
     if isinstance(tensor, _tensors.Tensor):
         return _tensors.Tensor(np.empty(shape if shape is not None else tensor.shape, np.uint16), tensor.dtype)
     array = tensor if isinstance(tensor, np.ndarray) else np.asarray(tensor)
@@ -97,7 +98,7 @@ _FLOATS = (DType.F16, DType.BF16, DType.F32, DType.F64, DType.COMPLEX64)
 
 
 def _reduced(op: Op, tensor: Any) -> Any:
-    """Room for a reduction's result: MEAN of integers has another dtype."""
+    """Allocates an array for the result of a reduction. MEAN of integers has another dtype than its argument."""
     if op != ReduceOp.MEAN:
         return _like(tensor)
     dtype = _tensors.dtype_of(tensor if isinstance(tensor, _tensors.Tensor) else np.asarray(tensor))
@@ -108,10 +109,13 @@ def _reduced(op: Op, tensor: Any) -> Any:
 
 @checked
 class Collectives(Generic[Result]):
-    """Every collective, with what is common to the three ways of calling it.
+    """The collectives, as methods of a Replica and of its attributes `begin` and `plan`.
 
-    `x` is a tensor, or a list of them, which travel together; `out` is where the results go: `out=x` is in place,
-    and without it they are new arrays. All replicas make the same collectives in the same order.
+    `x` is a tensor or a list of tensors, which are exchanged together. `out` is the array, or the list of arrays, that
+    receives the results. `out=x` works in place. Without `out`, the results are new arrays.
+
+    All replicas must call the same collectives in the same order. If they disagree, or if a replica fails or does not
+    arrive in time, the call raises the same DistError on every replica, and the error names the replica at fault.
     """
 
     def _call(self, issue: Issue) -> Result:
@@ -145,46 +149,66 @@ class Collectives(Generic[Result]):
         return self._call(issue)
 
     def all_reduce(self, op: Op, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Result:
-        """Reduces over all replicas; every replica gets the results."""
+        """Reduces tensors over all replicas. Every replica gets the results."""
         if out is None:
             out = self._new_results(op, x, options)
         return self._issue("Replica.all_reduce", _cdist.dist_all_reduce, (), x, out, options, op)
 
     def reduce_to_root(self, op: Op, root: int, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Result:
-        """Reduces over all replicas; the root gets the results, the others None where they give no `out`."""
+        """Reduces tensors over all replicas. Only the root gets the results.
+
+        The other replicas get None if they pass no `out`.
+        """
         if out is None and self._is_root(root, options):
             out = self._new_results(op, x, options)
         return self._issue("Replica.reduce_to_root", _cdist.dist_reduce_to_root, (root,), x, out, options, op)
 
     def reduce_scatter(self, op: Op, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Result:
-        """Reduces over all replicas; every replica gets a part of each result, equal ones where no `out` is given."""
+        """Reduces tensors over all replicas. Every replica gets a part of each result along the axis.
+
+        Without `out`, the parts have equal sizes; InvalidArgument is raised if the size is not divisible.
+        """
         if out is None:
             whole = self._new_results(op, x, options)
             out = self._map(whole, lambda tensor: self._scaled(tensor, options, divide=True))
         return self._issue("Replica.reduce_scatter", _cdist.dist_reduce_scatter, (), x, out, options, op)
 
     def all_gather(self, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Result:
-        """Joins the tensors of all replicas along the axis; `out` is needed where their sizes there differ."""
+        """Concatenates the tensors of all replicas along the axis. Every replica gets the results.
+
+        Pass `out` if the sizes along the axis differ between replicas.
+        """
         if out is None:
             out = self._map(x, lambda tensor: self._scaled(tensor, options))
         return self._issue("Replica.all_gather", _cdist.dist_all_gather, (), x, out, options)
 
     def gather_to_root(self, root: int, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Result:
-        """As all_gather(), for the root alone."""
+        """Concatenates the tensors of all replicas along the axis. Only the root gets the results.
+
+        The other replicas get None if they pass no `out`.
+        """
         if out is None and self._is_root(root, options):
             out = self._map(x, lambda tensor: self._scaled(tensor, options))
         return self._issue("Replica.gather_to_root", _cdist.dist_gather_to_root, (root,), x, out, options)
 
     def broadcast(self, root: int, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Result:
-        """Gives every replica the root's tensors, in `x` itself where no `out` is given."""
+        """Copies the root's tensors to every replica: into `out` if it is passed, otherwise into `x`."""
         return self._issue("Replica.broadcast", _cdist.dist_broadcast, (root,), x, x if out is None else out, options)
 
     def scatter_from_root(self, root: int, x: Optional[Tensors], out: Out, **options: Unpack[Options]) -> Result:
-        """Gives every replica a part of each of the root's tensors; `x` is None elsewhere."""
+        """Splits each of the root's tensors along the axis and gives every replica one part.
+
+        x: the root's tensors; None on the other replicas.
+
+        out: receives this replica's parts, whose sizes may differ between replicas.
+        """
         return self._issue("Replica.scatter_from_root", _cdist.dist_scatter_from_root, (root,), x, out, options)
 
     def all_to_all(self, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Result:
-        """Every replica gives every replica a part of its tensors; `out` is needed with splits."""
+        """Every replica sends one part of each tensor to every replica.
+
+        Pass `out` together with the option `splits`. Without `splits`, the parts have equal sizes.
+        """
         if out is None:
             out = self._map(x, _like)
         return self._issue("Replica.all_to_all", _cdist.dist_all_to_all, (), x, out, options)
@@ -192,7 +216,7 @@ class Collectives(Generic[Result]):
     def scan(
         self, op: Op, x: Tensors, out: Out = None, *, kind: ScanKind = ScanKind.INCLUSIVE, **options: Unpack[Options]
     ) -> Result:
-        """Reduces over the replicas up to each one."""
+        """Reduces tensors over the replicas up to each one, in the order of their ids (a prefix reduction)."""
         if out is None:
             out = self._map(x, _like)
         return self._issue("Replica.scan", _cdist.dist_scan, (int(kind),), x, out, options, op)
@@ -202,12 +226,17 @@ class Collectives(Generic[Result]):
         return self._issue("Replica.barrier", _cdist.dist_barrier, (), None, None, options)
 
     def permute(self, destination: int, source: int, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Result:
-        """Every replica gives its tensors to `destination` and gets those of `source`; -1: nobody."""
+        """Every replica sends its tensors to one other replica.
+
+        destination: the rank that receives this replica's tensors; -1 = none.
+
+        source: the rank whose tensors this replica receives; -1 = none, and the result is 0.
+        """
         if out is None:
             out = self._map(x, _like)
         return self._issue("Replica.permute", _cdist.dist_permute, (destination, source), x, out, options)
 
-    # ---- room for results ----------------------------------------------------------------------------------
+    # ---- allocation of results ---------------------------------------------------------------------------------
 
     @staticmethod
     def _map(x: Any, fn: Callable[[Any], Any]) -> Any:
@@ -229,7 +258,7 @@ class Collectives(Generic[Result]):
         shape = list(np.shape(tensor.array if isinstance(tensor, _tensors.Tensor) else tensor))
         axis = options.get("axis", 0)
         if not -len(shape) <= axis < len(shape):
-            return _like(tensor)  # libdist has the words
+            return _like(tensor)  # libdist raises the error
         members = self._members(options)
         if divide and shape[axis] % members:
             raise InvalidArgument(

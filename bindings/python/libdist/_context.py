@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The context of a call, for functions that libdist calls on other threads: context variables and np.errstate.
+"""The caller's context (contextvars and np.errstate) for functions that libdist calls on other threads.
 
-Each function runs in a copy of its own, as with asyncio.to_thread(): it sees what its caller has set, and what it sets
-is seen neither by the caller nor by the next function on the same thread.
+Each call runs in a copy of the context, like asyncio.to_thread(). The function sees what its caller has set, while
+neither the caller nor the next function on the same thread sees what the function sets.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _set_errors: Any = getattr(np, "seterrobj", None)
 
 
 class Context:
-    """The context in which the object is made."""
+    """The context in which the object was created."""
 
     __slots__ = ("_variables", "_errors")
 
     def __init__(self) -> None:
         self._variables = contextvars.copy_context()
-        self._errors: Any = None if _get_errors is None else list(_get_errors())  # np.seterr() changes the list itself
+        self._errors: Any = None if _get_errors is None else list(_get_errors())  # np.seterr() changes the list
 
     def call(self, fn: Callable[..., T], *arguments: Any, **named: Any) -> T:
-        """fn(*arguments, **named), in a copy of the context. Several threads may call it at the same time."""
+        """Calls fn(*arguments, **named) in a copy of the context. Several threads may call this at the same time."""
         if _get_errors is None or (before := _get_errors()) == self._errors:
             return self._variables.copy().run(fn, *arguments, **named)
         _set_errors(list(self._errors))

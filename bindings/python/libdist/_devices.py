@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of Replica that concerns logical devices: dividing tensors over them, running on them, moving tiles."""
+"""The methods of Replica for logical devices: dividing tensors, running functions on devices, exchanging tiles."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from .strategy import Strategy
 
 Widths = Union[None, int, Sequence[int]]
-"""One number for each dimension, or one for all of them; None: 0."""
+"""One number for each dimension, or one number for all dimensions; None = 0."""
 
 
 @checked
 class Devices:
-    """See Replica."""
+    """The methods of Replica for logical devices."""
 
     _part_of = "Replica"
 
@@ -41,12 +41,15 @@ class Devices:
     def _check(self, name: str) -> None:
         raise NotImplementedError
 
-    # ---- the replica's side --------------------------------------------------------------------------------
+    # ---- called on the replica ---------------------------------------------------------------------------------
 
     def split_to_logical_devices(self, value: Any, partition_dimensions: Sequence[int], **options: Unpack[SplitOptions]) -> Any:
-        """Splits a tensor over the logical devices: a Value that still reads as the whole; of a nest each leaf.
+        """Splits a tensor, or each leaf of a nest, over the logical devices of this replica, without copying.
 
-        partition_dimensions: into how many parts each dimension is split. Nothing is copied.
+        Returns a Value that can be used like the whole tensor; its items are the shards.
+
+        partition_dimensions: number of parts of each dimension. The product must be the number of logical devices. Each
+        size must be divisible by its number of parts, unless the option `uneven` is set.
         """
         self._check("Replica.split_to_logical_devices")
         given = values.make(self.strategy._handle, value)
@@ -55,13 +58,13 @@ class Devices:
         return values.owned(call(self._handle, given._handle, dimensions, len(dimensions), split_options(**options)))
 
     def assign_to_logical_device(self, value: Any, logical_device: int) -> Any:
-        """Gives a tensor to one logical device; the others have nothing."""
+        """Assigns a tensor, or each leaf of a nest, to one logical device. The other devices have nothing."""
         self._check("Replica.assign_to_logical_device")
         given = values.make(self.strategy._handle, value)
         return values.owned(_cdist.dist_assign_to_logical_device(self._handle, given._handle, logical_device))
 
     def replicate_to_logical_devices(self, value: Any) -> Any:
-        """Gives a tensor to each logical device: all see the same memory."""
+        """Gives a tensor, or each leaf of a nest, to every logical device. All devices see the same memory."""
         self._check("Replica.replicate_to_logical_devices")
         given = values.make(self.strategy._handle, value)
         return values.owned(_cdist.dist_replicate_to_logical_devices(self._handle, given._handle))
@@ -73,11 +76,15 @@ class Devices:
         kwargs: Keywords = None,
         **options: Unpack[DevicesOptions],
     ) -> Any:
-        """Calls `fn(device, *args, **kwargs)` on every logical device, at the same time, and joins what they return.
+        """Calls `fn(device, *args, **kwargs)` on every logical device at the same time, and joins the results.
 
-        Of a divided tensor each gets its shard, or None of one that is assigned to another. `device` is a Replica
-        whose id is the logical device, and whose collectives are among the replica's devices. If one raises, its
-        peers' collectives end at once, and that very exception is raised.
+        Each device gets its shard of a split tensor. If a tensor is assigned to another device, it gets None. `device`
+        is a Replica whose id is the number of the logical device and whose collectives connect the devices of this
+        replica.
+
+        The results must have the same structure and are joined leaf by leaf, to split tensors if they fit together as
+        tiles. The option `results` states how to join them. If a device raises, the collectives of the other devices
+        fail at once, and run_on_devices() raises that exception.
         """
         from ._runs import Run
 
@@ -97,37 +104,41 @@ class Devices:
             run.end(abandoned)
         return values.owned(result, run.seen)
 
-    # ---- a logical device's side ---------------------------------------------------------------------------
+    # ---- called on a logical device ----------------------------------------------------------------------------
 
     @property
     def device_replica(self) -> int:
-        """The replica that a logical device is part of; -1 for a replica itself."""
+        """The id of the replica to which this logical device belongs; -1 for a replica itself."""
         self._check("Replica.device")
         return int(_cdist.dist_device_replica(self._handle))
 
     @property
     def device_coordinates(self) -> tuple[int, ...]:
-        """Where in the topology's mesh the logical device is."""
+        """The position (x, y, z, core) of this logical device in the topology's mesh."""
         self._check("Replica.device_coordinates")
         numbers = _cdist.Numbers()
         numbers.device_coordinates(self._handle)
         return tuple(numbers.at(i) for i in range(numbers.size()))
 
     def device_axis(self, name: str) -> tuple[int, int]:
-        """(place, size): where along a named axis of its replica's devices it is, and how many there are.
+        """Returns the position of this logical device along a named axis, and the size of the axis.
 
-        The axes are the strategy's `axes`; by default "x", "y", "z" and "core", or "device".
+        name: one of the strategy's `axes`, into which the devices of a replica are arranged. Without that option, the
+        axes are "x", "y", "z" and "core", or only "device" if the devices of a replica are not a block of the mesh.
         """
         self._check("Replica.device_axis")
         place, size = _cdist.dist_device_axis(self._handle, name)
         return int(place), int(size)
 
     def device_axis_group(self, name: str) -> Group:
-        """The logical devices that differ from this one in their place along an axis alone: for the option `group`."""
+        """Returns the group of the logical devices that differ from this one only in their position along an axis.
+
+        Pass it as the option `group` of a collective. The strategy owns the group.
+        """
         self._check("Replica.device_axis_group")
         return Group._borrowed(self.strategy, _cdist.dist_device_axis_group(self._handle, name))
 
-    # ---- between members -----------------------------------------------------------------------------------
+    # ---- collectives -------------------------------------------------------------------------------------------
 
     def halo_exchange(
         self,
@@ -140,10 +151,17 @@ class Devices:
         out: Out = None,
         **options: Unpack[Options],
     ) -> Any:
-        """A tile of a tensor with what surrounds it: `low` elements before it and `high` behind it, of the others'.
+        """Builds a tile with its surroundings (halo) from the tiles of all members. This is a collective.
 
-        parts: into how many tiles each dimension is cut. edges: one Edge, or one for each dimension, says what is
-        beyond the whole; with Edge.NONE nothing is, and `out` is needed. Collective.
+        parts: number of tiles in each dimension; the product is the number of members.
+
+        low: number of elements before the tile, from the neighbouring tiles.
+
+        high: number of elements after the tile.
+
+        edges: content beyond the edges of the whole tensor, as one Edge or one for each dimension.
+
+        out: receives the result; without it the result is a new array. Edge.NONE requires it.
         """
         self._check("Replica.halo_exchange")
         n = len(parts)
@@ -176,10 +194,13 @@ class Devices:
         dtype: Optional[DType] = None,
         **options: Unpack[Options],
     ) -> Any:
-        """What this member has of a tensor under `target`, out of what all have under `source`. Collective.
+        """Redistributes a tensor among the members from one partition to another. This is a collective.
 
-        x: its shard, None where it has nothing; then `dtype`, or `out`, says what the result is of. The result is
-        None where it has nothing under `target`.
+        Returns this member's shard under `target`, or None if it has none.
+
+        x: this member's shard under `source`; None if it has none.
+
+        dtype: dtype of the result, if neither `x` nor `out` is passed.
         """
         self._check("Replica.reshard")
         rank = self._rank(options)
@@ -197,12 +218,12 @@ class Devices:
 
 
 def _has(partition: Partition, rank: int) -> bool:
-    """Whether a member has a part of a tensor at all: no room is made for the others."""
+    """Returns whether a member has a part of the tensor. For the others, no memory is allocated."""
     return partition.kind != PartitionKind.ASSIGN or partition.logical_device == rank
 
 
 def _room(x: Any, dtype: Optional[DType], shape: tuple[int, ...]) -> Any:
-    """Room for a shard of the dtype of another."""
+    """Allocates memory for a shard with the dtype of `x`, or with `dtype`."""
     if x is not None:
         return _like(x, shape=shape)
     if dtype is None:
@@ -212,7 +233,7 @@ def _room(x: Any, dtype: Optional[DType], shape: tuple[int, ...]) -> Any:
 
 
 def _each(given: Widths, n: int, what: str) -> list[int]:
-    """One number for each dimension: as many as C reads."""
+    """Returns one number for each dimension."""
     if given is None:
         return [0] * n
     if isinstance(given, int):

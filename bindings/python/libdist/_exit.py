@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interpreter's exit: cancels what is under way, waits for it for a bounded time, and closes what it can.
+"""The interpreter's exit: cancels calls in progress, waits for them for a bounded time, and closes what it can.
 
 Threads that are still inside a Python function afterwards block when they next need the GIL, and the process exits
 without them: see "Threads and the interpreter's end" in dist_python.i.
@@ -16,28 +16,28 @@ from typing import Any
 
 from . import _cdist
 
-PATIENCE = 5.0  # seconds that the exit waits for functions to return, in all
+PATIENCE = 5.0  # seconds that the exit waits for functions to return, in total
 
-COORDINATOR, SERVER, RPC_SERVER, RPC_CLIENT, ITERATOR = range(5)  # in this order; as in dist_python.i
+COORDINATOR, SERVER, RPC_SERVER, RPC_CLIENT, ITERATOR = range(5)  # destroyed in this order; as in dist_python.i
 
 finalizing = sys.is_finalizing
-"""Whether a __del__() runs so late that threads which it would wait for may be blocked."""
+"""Returns whether the interpreter exits, so that a __del__() could wait for threads that are blocked."""
 
 _owners: list[weakref.WeakSet[Any]] = [weakref.WeakSet() for _ in range(5)]
 
 
 def close_at_exit(owner: Any, kind: int) -> None:
-    """Has owner._handle destroyed at exit, unless it is 0 by then."""
+    """Destroys owner._handle at exit, unless it is 0 by then."""
     _owners[kind].add(owner)
 
 
 def _nanoseconds_until(deadline: float) -> int:
-    """0 if the deadline has passed."""
+    """Returns the time until the deadline in nanoseconds; 0 if it has passed."""
     return max(0, int((deadline - time.monotonic()) * 1e9))
 
 
 def _quiet() -> bool:
-    """Whether no thread of the program is inside a Python function."""
+    """Returns whether no thread of the program is inside a Python function."""
     own = [thread.ident for thread in threading.enumerate() if thread.name.startswith("libdist-")]
     return sys._current_frames().keys() <= {threading.get_ident(), *own}
 
@@ -82,7 +82,7 @@ def _cancel_all(deadline: float) -> None:
             strategy._cancel_quietly()
             if strategy._handle:
                 _cdist.dist_instances_close(strategy._handle, 0)
-        except DistError:  # it has cancelled requests
+        except DistError:  # raised if requests were cancelled
             pass
     while time.monotonic() < deadline and any(map(_calls.known, begun)):
         if not take_here():
@@ -90,7 +90,8 @@ def _cancel_all(deadline: float) -> None:
 
 
 def _shut_down_all(deadline: float, quiet: bool) -> None:
-    """While other threads use Python, this ends only strategies whose peers wait for that."""
+    """Shuts down all strategies; if other threads still use Python, only those with peers, which wait for the shutdown.
+    """
     from .errors import DeadlineExceeded, DistError
     from .strategy import _strategies
 
@@ -101,6 +102,6 @@ def _shut_down_all(deadline: float, quiet: bool) -> None:
             _cdist.dist_strategy_shutdown(strategy._handle, _nanoseconds_until(deadline))
         except DeadlineExceeded:
             strategy._kept.tokens = []  # as in Strategy.shutdown()
-        except DistError:  # this thread is still in its scope, for instance
+        except DistError:  # for example, because this thread is still in the scope of the strategy
             continue
         strategy._gone()

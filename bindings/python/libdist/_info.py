@@ -19,7 +19,7 @@ _TIMEOUT = 120  # seconds; more than the checks of dist-info take together
 
 
 def library() -> str:
-    """The file of libdist.so, or the extension module, if that contains the library."""
+    """Returns the path of libdist.so, or of the extension module if that contains the library."""
     for line in pathlib.Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines():
         path = line.partition("/")[2].strip()
         if path.rpartition("/")[2].startswith("libdist.so"):
@@ -28,7 +28,7 @@ def library() -> str:
 
 
 def program() -> tuple[str, dict[str, str]]:
-    """The path of dist-info, and an environment in which it loads the library of this process."""
+    """Returns the path of dist-info, and an environment in which it loads the library of this process."""
     folder = os.path.dirname(library())
     installed = os.path.join(os.path.dirname(folder), "bin")
     path = os.environ.get("PATH", os.defpath)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of Strategy that looks inside: explain, traces, metrics, stragglers."""
+"""The methods of Strategy for inspection: description, traces, metrics and stragglers."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 
 class Straggler(NamedTuple):
-    """How often a replica was the last to come to the rounds of one tag, collective and group."""
+    """How often a replica was the last one to arrive at the rounds of one tag, collective and group."""
 
     collective: Collective
     group: int
-    """Which group of replicas met; 0: all."""
+    """Number of the group of replicas; 0 = all replicas."""
     replica: int
-    """-1: the worker itself, outside of its replicas' functions."""
+    """Id of the replica; -1 = the worker itself, outside replica functions."""
     worker: int
-    """The replica's; 0 in a strategy of one process."""
+    """Worker of the replica; 0 in a strategy of one process."""
     rounds: int
-    """Of this tag, collective and group, whoever was last."""
+    """Number of rounds of this tag, collective and group."""
     times_last: int
     mean_late_ns: int
-    """How long all others, all there, waited for it."""
+    """Mean time for which all others, already present, waited for the replica, in nanoseconds."""
     max_late_ns: int
     tag: str
 
@@ -42,12 +42,12 @@ def _fit_registry(given: Any) -> Any:
 
 _A_REGISTRY = "a prometheus_client.CollectorRegistry or None"
 Registry = Annotated[Any, Rule(_fit_registry, _A_REGISTRY)]
-"""Of prometheus_client, which has types, but need not be installed."""
+"""A prometheus_client.CollectorRegistry. The package has annotations, but need not be installed."""
 
 
 @checked
 class Inspection:
-    """See Strategy."""
+    """The methods of Strategy for inspection."""
 
     _part_of = "Strategy"
 
@@ -55,28 +55,32 @@ class Inspection:
         raise NotImplementedError
 
     def explain(self) -> str:
-        """What the strategy came to on this machine, and why: lines for people."""
+        """Describes how the strategy uses this machine, in lines for human readers, which may change in any version."""
         text = _cdist.Text()
         text.explain(self._native("Strategy.explain"))
         return str(text.text())
 
     def write_trace(self) -> str:
-        """What the flight recorder holds as a trace for Perfetto or chrome://tracing: JSON."""
+        """Returns the recorded runs and collectives as a JSON trace for Perfetto or chrome://tracing."""
         text = _cdist.Text()
         text.write_trace(self._native("Strategy.write_trace"))
         return str(text.text())
 
     def write_metrics(self, name: Optional[str] = None) -> str:
-        """Counters and gauges in Prometheus' text format; `name` becomes the label `strategy`."""
+        """Returns counters and gauges in Prometheus' text format, as a page for a scrape.
+
+        name: value of the label `strategy`; None = no label.
+        """
         text = _cdist.Text()
         text.write_metrics(self._native("Strategy.write_metrics"), name)
         return str(text.text())
 
     def register_metrics(self, registry: Registry = None, name: Optional[str] = None) -> None:
-        """Adds write_metrics() to the pages of a prometheus_client registry, until the strategy is closed.
+        """Adds the metrics of write_metrics() to a prometheus_client registry, until the strategy is closed.
 
-        registry: a CollectorRegistry; None: prometheus_client.REGISTRY. name: the label `strategy`, by which a program with
-        several strategies tells them apart.
+        registry: a CollectorRegistry; None = prometheus_client.REGISTRY.
+
+        name: value of the label `strategy`, which distinguishes several strategies of a program; None = no label.
         """
         self._native("Strategy.register_metrics")
         register(self._self(), registry, name)
@@ -85,7 +89,7 @@ class Inspection:
         raise NotImplementedError
 
     def stragglers(self) -> list[Straggler]:
-        """Who comes last: a table over the rounds that the recorder still holds, most often last first."""
+        """Lists the replicas that arrive last, over the rounds that are still recorded, most often last first."""
         rows = _cdist.Stragglers()
         rows.read(self._native("Strategy.stragglers"))
         return [

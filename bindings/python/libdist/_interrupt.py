@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C: the main thread may wait inside libdist, where Python cannot raise KeyboardInterrupt.
+"""Ctrl-C while the main thread waits inside libdist, where Python cannot raise KeyboardInterrupt.
 
-Python's C handler writes each signal's number to a file descriptor at once, also while the main thread is in C. A
-thread of this module reads it and cancels the run; the main thread comes back into Python, which raises as always. No
-signal handler is installed, and whoever has a handler or a wake-up descriptor of their own keeps it.
+Python's C signal handler writes the number of each signal to a file descriptor immediately, even while the main thread
+is in C. A thread of this module reads the number and cancels the run. The main thread then returns to Python, which
+raises KeyboardInterrupt as usual. This module installs no signal handler, and it restores and serves a wake-up
+descriptor that the program has set.
 
-A call that nothing cancels is made by another thread of this module, for which the main thread waits in Python.
+If a call has no way to be cancelled, another thread of this module makes it, and the main thread waits in Python.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, Callable, Optional
 
 
 class _Watcher:
-    """The thread that reads signal numbers, and what it is to call."""
+    """The thread that reads signal numbers and calls the current cancel function."""
 
     def __init__(self) -> None:
         self.reader, self.writer = socket.socketpair()
@@ -33,7 +34,7 @@ class _Watcher:
         threading.Thread(target=self._watch, name="libdist-interrupt", daemon=True).start()
 
     def take(self) -> bytes:
-        """The numbers that have come, passed on to who watched before; under the lock."""
+        """Reads the signal numbers and forwards them to the program's wake-up descriptor. The caller holds the lock."""
         try:
             numbers = self.reader.recv(64)
         except BlockingIOError:
@@ -45,7 +46,7 @@ class _Watcher:
     def _watch(self) -> None:
         while True:
             select.select([self.reader], [], [])
-            with self.lock:  # read only here and under it: numbers of one run are never taken for the next one's
+            with self.lock:  # Only read under the lock, so that no run receives the signal of an earlier one.
                 if signal.SIGINT in self.take() and self.cancel is not None:
                     self.cancel()
 
@@ -55,7 +56,7 @@ _main = threading.main_thread().ident
 
 
 def _forget() -> None:
-    """A forked child has the descriptors, but not the threads."""
+    """Resets this module in a forked child, which has the descriptors but not the threads."""
     global _watcher, _caller
     _watcher = _caller = None
 
@@ -65,12 +66,12 @@ if hasattr(os, "register_at_fork"):
 
 
 def _may_be_interrupted() -> bool:
-    """Whether Ctrl-C raises KeyboardInterrupt on this thread."""
+    """Returns whether Ctrl-C raises KeyboardInterrupt on this thread."""
     return threading.get_ident() == _main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 class Watch:
-    """While it is entered on the main thread, Ctrl-C calls `cancel`; elsewhere nothing happens."""
+    """While it is entered on the main thread, Ctrl-C calls `cancel`. It has no effect on other threads."""
 
     __slots__ = ("_cancel", "_watcher", "_before")
 
@@ -90,7 +91,7 @@ class Watch:
             watcher.take()
             try:
                 descriptor = signal.set_wakeup_fd(watcher.descriptor, warn_on_full_buffer=False)
-            except ValueError:  # of a sub-interpreter
+            except ValueError:  # in a sub-interpreter
                 return self
             self._before = (descriptor, watcher.other, watcher.cancel)
             watcher.cancel = self._cancel
@@ -113,7 +114,7 @@ class Watch:
 
 
 class _Call:
-    """One call, and what came of it."""
+    """A call, and its result or exception."""
 
     def __init__(self, fn: Callable[[], Any]) -> None:
         self.fn = fn
@@ -123,7 +124,7 @@ class _Call:
         self.over.acquire()
 
     def make(self) -> None:
-        """By the thread that makes calls."""
+        """Makes the call, on the thread of _Caller."""
         try:
             self.result = self.fn()
         except BaseException as error:
@@ -131,18 +132,18 @@ class _Call:
         self.over.release()
 
     def take(self) -> Any:
-        """What it gave, or raises what it raised."""
+        """Returns the result of the call, or raises its exception."""
         error, self.error = self.error, None
         if error is None:
             return self.result
         try:
             raise error
         finally:
-            del error  # whose traceback holds this frame
+            del error  # its traceback refers to this frame
 
 
 class _Caller:
-    """The thread that makes the main thread's calls, one after another."""
+    """The thread that makes calls for the main thread, one after another."""
 
     def __init__(self) -> None:
         self.calls: queue.SimpleQueue[Optional[_Call]] = queue.SimpleQueue()
@@ -151,18 +152,19 @@ class _Caller:
     def _make(self) -> None:
         while (call := self.calls.get()) is not None:
             call.make()
-            del call  # with what it gave
+            del call  # and its result
 
 
 _caller: Optional[_Caller] = None
 
 
 def interruptible(fn: Callable[[], Any]) -> Any:
-    """fn(), whose native call has nothing that would cancel it. Ctrl-C leaves it behind: what it gives is forgotten."""
+    """Calls fn(), whose native call cannot be cancelled. After Ctrl-C, the call continues and its result is discarded.
+    """
     global _caller
     if not _may_be_interrupted():
         return fn()
-    caller, _caller = _caller or _Caller(), None  # nobody has it, whatever happens here
+    caller, _caller = _caller or _Caller(), None  # so that no other call uses it meanwhile, even after an exception
     call = _Call(fn)
     caller.calls.put(call)
     try:

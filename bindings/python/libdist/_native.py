@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all objects that own a native one have in common."""
+"""The base class of all objects that own a native object."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ T = TypeVar("T")
 
 
 class Native:
-    """An object with a handle, which exists once and in one process."""
+    """An object with a native handle. It cannot be copied or pickled."""
 
     __slots__ = ()
 
     _handle: int = 0
-    """Until __init__() sets it: __del__() is also called if that was not called, or failed."""
+    """0 until __init__() sets it, because Python calls __del__() even if __init__() was not called or failed."""
 
     def _end(self: Any, destroy: Callable[[int], Any]) -> None:
         """Destroys the native object, if there is one.
 
-        The native layer waits for other threads' calls, and raises FailedPrecondition if they go on for too long: the
-        object stays as it is then.
+        The native layer waits for calls of other threads. It raises FailedPrecondition, and the object stays unchanged,
+        if they take too long.
         """
         handle, self._handle = self._handle, 0
         if handle:
@@ -31,7 +31,7 @@ class Native:
                 raise
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        """For copy and pickle: a copy would end the same native object a second time."""
+        """Rejects copy and pickle, because a copy would destroy the same native object a second time."""
         name = type(self).__name__
         raise TypeError(f"a {name} cannot be copied or pickled, because it owns threads or memory of this process")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of Strategy that works on values from outside runs: reduce, broadcast, gather, update."""
+"""The methods of Strategy that work on values outside runs: reduce, broadcast, gather and update."""
 
 from __future__ import annotations
 
@@ -27,17 +27,20 @@ if TYPE_CHECKING:
 
 @checked
 class Destination:
-    """Where a reduction's result is wanted: one of the three. A Variable, Value or device's name alone will do too."""
+    """The destination of a result. Exactly one argument must be set.
+
+    Functions that take a destination also accept a Variable, a value or a device name in its place.
+    """
 
     __slots__ = ("variable", "value", "device")
 
     def __init__(self, variable: Optional[Variable] = None, value: Any = None, device: Optional[str] = None) -> None:
         self.variable = variable
-        """Where this variable's copies are."""
+        """The result goes to the places of this variable's copies."""
         self.value = value
-        """Where this value's components are; a tensor is in one place."""
+        """The result goes to the places of this value's components. A tensor is in one place."""
         self.device = device
-        """A device by name: "CPU:1", or "replica:1": that of replica 1."""
+        """A device name, "CPU:1" or longer; "replica:1" is the device of replica 1."""
 
 
 def _fit_where(given: Any) -> Any:
@@ -49,11 +52,11 @@ def _fit_where(given: Any) -> Any:
 
 _A_DESTINATION = "the name of a device, a libdist.Destination, a libdist.Variable, a value or None"
 Where = Annotated[Any, Rule(_fit_where, _A_DESTINATION)]
-"""A destination: a Destination, or a variable, a value or a device's name; None: on every replica."""
+"""A Destination, a variable, a value or a device name; None means every replica."""
 
 
 class Destinations:
-    """Destinations for the native layer."""
+    """Destinations in the form that the native layer takes."""
 
     def __init__(self, strategy: int, where: Sequence[Where]) -> None:
         self._native = _cdist.Destinations()
@@ -69,7 +72,7 @@ class Destinations:
             self._native.add(variable, values.handle_of(value), one.device)
 
     def get(self) -> Any:
-        """For the call."""
+        """Returns the argument for the native call."""
         return self._native.get()
 
 
@@ -82,7 +85,7 @@ def _destination(where: Any) -> Destination:
 
 
 class ValueContext:
-    """For whom a component is made."""
+    """The replica for which values_from_function() creates a component."""
 
     __slots__ = ("replica_id", "num_replicas")
 
@@ -108,49 +111,49 @@ class _ValueFn:
 
 
 class Properties:
-    """What a strategy is, in TensorFlow's words (of tf.distribute.StrategyExtended)."""
+    """The properties of a strategy, named as in TensorFlow's tf.distribute.StrategyExtended."""
 
     def __init__(self, native: Any) -> None:
         self.kind = StrategyKind(native.kind)
         self.num_replicas: int = native.num_replicas
         self.num_parameter_devices: int = native.num_parameter_devices
         self.num_workers: int = native.num_workers
-        """1 but for MULTI_WORKER_MIRRORED."""
+        """1, except for StrategyKind.MULTI_WORKER_MIRRORED."""
         self.in_multi_worker_mode = bool(native.in_multi_worker_mode)
-        """It is a task of a cluster, though there may be no other."""
+        """True if the strategy is a task of a cluster, even if it is the only one."""
         self.require_static_shapes = bool(native.require_static_shapes)
-        """Batches and gathered values may not differ in size."""
+        """Always False: sizes of batches and of gathered values may vary."""
         self.use_merge_call = bool(native.use_merge_call)
-        """Replicas may call merge_call()."""
+        """Always True: replicas may call merge_call()."""
         self.between_graph = bool(native.between_graph)
-        """Variables are kept away from the replicas, or each worker has a program of its own."""
+        """True if variables are apart from the replicas, or each worker runs its own program."""
         self.should_init = bool(native.should_init)
-        """This worker initializes variables."""
+        """Always True: every worker initializes its variables."""
         self.should_checkpoint = bool(native.should_checkpoint)
-        """This worker writes checkpoints: the chief."""
+        """True if this worker writes checkpoints: the chief."""
         self.should_save_summary = bool(native.should_save_summary)
-        """This worker writes summaries: the chief."""
+        """True if this worker writes summaries: the chief."""
         self.global_batch_size = bool(native.global_batch_size)
-        """A batch is for all replicas together, and is divided."""
+        """Always True: a batch is for all replicas together and is divided among them."""
         self.worker: int = native.worker
-        """Which of the cluster's this is, 0 for the chief; reports name workers so."""
+        """Number of this worker, 0 for the chief. Reports use these numbers."""
         self.num_local_replicas: int = native.num_local_replicas
-        """Of this worker."""
+        """Number of replicas of this worker."""
         self.first_replica: int = native.first_replica
-        """The id of the first of these."""
+        """Id of this worker's first replica."""
         self.generation: int = native.generation
-        """How often its workers have re-formed: Strategy.reform()."""
+        """Number of times the workers have re-formed; see Strategy.reform()."""
         self.num_joined: int = native.num_joined
-        """Workers that were not in the generation before."""
+        """Number of workers that were not in the previous generation."""
         self.num_left: int = native.num_left
-        """And those of it that are not in this one; 0 on one that has joined."""
+        """Number of workers of the previous generation that are not in this one; 0 on a worker that has joined."""
         self.max_contributions: int = native.max_contributions
-        """The limit for the tensors in one sum."""
+        """Limit for the number of tensors in one sum."""
 
 
 @checked
 class Outside:
-    """See Strategy. Values are whatever values.py takes and gives."""
+    """The methods of Strategy that work on values outside runs; see values.py for values."""
 
     _part_of = "Strategy"
 
@@ -163,60 +166,70 @@ class Outside:
     def _native(self, name: str = "Strategy") -> int:
         raise NotImplementedError
 
-    # ---- what it is ----------------------------------------------------------------------------------------
+    # ---- properties --------------------------------------------------------------------------------------------
 
     @property
     def num_replicas(self) -> int:
-        """How many replicas are in sync: those of all workers."""
+        """The number of replicas in sync, over all workers."""
         return int(_cdist.dist_strategy_num_replicas(self._native("Strategy.num_replicas")))
 
     @property
     def kind(self) -> StrategyKind:
-        """How values and variables are placed."""
+        """The kind of the strategy, which determines where values and variables are placed."""
         return StrategyKind(_cdist.dist_strategy_kind_of(self._native("Strategy.kind")))
 
     @property
     def local_replicas(self) -> range:
-        """The ids of this worker's replicas, which reform() numbers anew."""
+        """The ids of this worker's replicas. reform() can change them."""
         if self._has_peers and self._handle:
             first = self.query().first_replica
             return range(first, first + len(self._local_replicas))
         return self._local_replicas
 
     def device(self, replica_id: int) -> str:
-        """The name of the device of one of this worker's replicas, in full."""
+        """Returns the full name of the device of one of this worker's replicas."""
         return str(_cdist.dist_strategy_device(self._native("Strategy.device"), replica_id))
 
     def parameter_device(self, index: int) -> str:
-        """As device(), of the devices that variables are on."""
+        """Returns the full name of a device that holds variables.
+
+        index: 0 .. number of parameter_devices - 1.
+        """
         return str(_cdist.dist_strategy_parameter_device(self._native("Strategy.parameter_device"), index))
 
     @property
     def devices(self) -> list[str]:
-        """The names of the devices of this worker's replicas."""
+        """The full names of the devices of this worker's replicas."""
         return [self.device(replica) for replica in self.local_replicas]
 
     @property
     def parameter_devices(self) -> list[str]:
-        """The names of the devices that variables are on."""
+        """The full names of the devices that hold variables."""
         return [self.parameter_device(i) for i in range(self.query().num_parameter_devices)]
 
     def query(self) -> Properties:
-        """What the strategy is."""
+        """Returns the properties of the strategy."""
         native = _cdist.dist_strategy_properties()
         _cdist.dist_strategy_query(self._native("Strategy.query"), native)
         return Properties(native)
 
     @property
     def cluster_resolver(self) -> Optional[ClusterResolver]:
-        """What describes the cluster: the resolver that the strategy was given, otherwise None."""
+        """The resolver that describes the cluster: the one that was passed, or else libdist's; None if there is none.
+        """
         has = _cdist.dist_strategy_cluster_resolver(self._native("Strategy.cluster_resolver"))
         return self._cluster_resolver if has else None
 
     # ---- values --------------------------------------------------------------------------------------------
 
     def reduce(self, op: OpName, value: Any, axis: Union[None, int, Sequence[int]] = None) -> Any:
-        """Reduces a per-replica value to one tensor; with an axis, or several, over these too. op: SUM or MEAN."""
+        """Reduces a per-replica value to one tensor, and a nest leaf by leaf.
+
+        op: ReduceOp.SUM or ReduceOp.MEAN.
+
+        axis: one axis or several, over which each replica's tensor is reduced too; a negative axis counts from the end.
+        None = no axis.
+        """
         handle = self._native("Strategy.reduce")
         axes = None if axis is None else [axis] if isinstance(axis, int) else list(axis)
         given = values.make(handle, value)
@@ -230,7 +243,14 @@ class Outside:
         *,
         options: Optional[CommunicationOptions] = None,
     ) -> Any:
-        """Reduces a per-replica value to where it is wanted. options: of no consequence for the result."""
+        """Reduces a per-replica value and places the result at a destination.
+
+        The result is mirrored if the destination is on every replica, and a tensor otherwise.
+
+        op: ReduceOp.SUM or ReduceOp.MEAN.
+
+        options: override the communication options of the strategy; they do not change the result.
+        """
         handle = self._native("Strategy.reduce_to")
         where = Destinations(handle, [destination] if destination is not None else [])
         given = values.make(handle, value)
@@ -245,7 +265,7 @@ class Outside:
         *,
         options: Optional[CommunicationOptions] = None,
     ) -> list[Any]:
-        """reduce_to() of several (value, destination) pairs in one pass."""
+        """Performs reduce_to() for several (value, destination) pairs in one pass. Returns a list of the results."""
         handle = self._native("Strategy.batch_reduce_to")
         given = [values.make(handle, value) for value, _ in pairs]
         where = Destinations(handle, _all_or_none(pairs))
@@ -256,61 +276,88 @@ class Outside:
         return [values.owned(result) for result in results]
 
     def broadcast_to(self, value: Any, destination: Where = None) -> Any:
-        """One value where it is wanted: mirrored where that is on every replica."""
+        """Places a value at a destination. The result is mirrored if the destination is on every replica."""
         handle = self._native("Strategy.broadcast_to")
         where = Destinations(handle, [destination] if destination is not None else [])
         given = values.make(handle, value)
         return values.owned(self._call(_cdist.dist_broadcast_to, handle, given._handle, where.get()))
 
     def gather(self, value: Any, axis: int = 0) -> Any:
-        """Joins the components of a per-replica value to one tensor."""
+        """Concatenates the components of a per-replica value along an axis, in the order of replica ids."""
         handle = self._native("Strategy.gather")
         given = values.make(handle, value)
         return values.owned(self._call(_cdist.dist_gather, handle, given._handle, axis))
 
     def destination_device(self, destination: Where) -> str:
-        """The name, in full, of the device that a destination is on."""
+        """Returns the full name of the device of a destination."""
         handle = self._native("Strategy.destination_device")
         where = Destinations(handle, [destination] if destination is not None else [])
         return str(_cdist.dist_destination_device(handle, where.get()))
 
     def local_results(self, value: Any) -> tuple[Any, ...]:
-        """A value's components in replica order; of a variable its copies; of any other value a tuple of itself."""
+        """Returns a value's components in this process, in replica order.
+
+        For a variable, these are its copies. For a value that is not distributed, the tuple contains only that value.
+        """
         handle = self._native("Strategy.local_results")
         given = values.make(handle, value)
         result = values.owned(_cdist.dist_strategy_local_results(handle, given._handle))
         return tuple(result)
 
     def value(self, thing: Any) -> Value:
-        """Whatever is given, as a value; the memory of an array, a buffer or something with __dlpack__ is shared."""
+        """Converts any object to a Value. The memory of an array, a buffer or an object with __dlpack__ is shared."""
         return values.make(self._native("Strategy.value"), thing)
 
     def tensor(self, tensor: TensorLike) -> Value:
-        """A copy of a tensor, row-major."""
+        """Creates a value from a row-major copy of a tensor."""
         return Value._of(_cdist.dist_value_create_tensor(self._native("Strategy.tensor"), [_tensors.give(tensor)]))
 
     def per_replica(self, items: Sequence[Any]) -> Value:
-        """One thing for each replica: wherever a replica receives it, it finds its own."""
+        """Creates a value with one item for each replica. A replica that receives the value sees only its own item."""
         return self._of_items(_cdist.dist_value_create_per_replica, self._native("Strategy.per_replica"), items)
 
     def mirrored(self, items: Sequence[Any]) -> Value:
-        """As per_replica(), for things that the caller knows to be equal."""
+        """Creates a value with one item for each replica, all of which you know to be equal."""
         return self._of_items(_cdist.dist_value_create_mirrored, self._native("Strategy.mirrored"), items)
 
     def indexed_slices(self, values: Any, indices: Any, dense_shape: Any = None) -> Value:
-        """Rows of a larger tensor: values [k, ...], indices [k], dense shape or None."""
+        """Creates rows of a larger tensor.
+
+        values: tensor [k, ...]; the rows.
+
+        indices: tensor [k] of int32 or int64; the positions of the rows in the larger tensor.
+
+        dense_shape: shape of the larger tensor; may be None.
+        """
         return self.composite(ValueKind.INDEXED_SLICES, [values, indices, dense_shape])
 
     def ragged(self, values: Any, *row_splits: Any) -> Value:
-        """Rows of different lengths: values [k, ...], row splits from the outside in."""
+        """Creates rows of different lengths.
+
+        values: tensor [k, ...]; the elements of all rows.
+
+        row_splits: one or more tensors of int32 or int64, outermost first.
+        """
         return self.composite(ValueKind.RAGGED, [values, *row_splits])
 
     def sparse(self, indices: Any, values: Any, dense_shape: Any) -> Value:
-        """Single elements of a tensor: indices [k, d], values [k], dense shape [d]."""
+        """Creates a sparse tensor.
+
+        indices: tensor [k, d] of int32 or int64; the positions of the elements.
+
+        values: tensor [k]; the elements.
+
+        dense_shape: tensor [d] of int32 or int64.
+        """
         return self.composite(ValueKind.SPARSE, [indices, values, dense_shape])
 
     def composite(self, kind: ValueKind, parts: Sequence[Any]) -> Value:
-        """One thing made of several tensors, by kind: INDEXED_SLICES, RAGGED or SPARSE."""
+        """Creates one value that consists of several tensors.
+
+        kind: ValueKind.INDEXED_SLICES, RAGGED or SPARSE.
+
+        parts: the arguments of indexed_slices(), ragged() or sparse(), in this order.
+        """
         handle = self._native("Strategy.composite")
         made = [values.make_tensor(handle, part) for part in parts]
         handles = [part._handle for part in made]
@@ -323,7 +370,10 @@ class Outside:
         return Value._of(native(handle, handles, len(handles)))
 
     def values_from_function(self, fn: Callable[[ValueContext], Any]) -> Any:
-        """A value of what fn(context) makes for each replica, one after another."""
+        """Creates a per-replica value from what `fn(context)` returns for each replica, called one after another.
+
+        fn: receives a ValueContext.
+        """
         handle = self._native("Strategy.values_from_function")
         target = _ValueFn(fn, handle)
         token = _calls.keep(target)
@@ -343,9 +393,10 @@ class Outside:
         kwargs: Keywords = None,
         **options: Unpack[UpdateOptions],
     ) -> Any:
-        """Calls fn(place, *args, **kwargs) for each copy of a variable, and merges the results of the calls.
+        """Calls `fn(place, *args, **kwargs)` for each copy of a variable and merges the results.
 
-        place.copy is the copy, which fn changes in place.
+        fn: changes place.copy in place; place is an UpdatePlace. Per-replica values in the arguments are replaced by
+        this copy's components.
         """
         native = (_cdist.dist_update, self._native("Strategy.update"), variable._native())
         return update(self._self(), variable, native, fn, args, kwargs, options)
@@ -353,31 +404,31 @@ class Outside:
     def update_non_slot(
         self, fn: UpdateFn, args: Arguments = (), kwargs: Keywords = None, **options: Unpack[UpdateOptions]
     ) -> Any:
-        """Calls fn(place, *args, **kwargs) once for each device that has variables, like update() without a variable."""
+        """Calls `fn(place, *args, **kwargs)` once for each device that has variables; place.copy is None."""
         native = (_cdist.dist_update_non_slot, self._native("Strategy.update_non_slot"))
         return update(self._self(), None, native, fn, args, kwargs, options)
 
     def variable_created_in_scope(self, variable: Any) -> bool:
-        """Whether this strategy made a variable, or the variable that a copy is of."""
+        """Returns whether this strategy created a variable, or the variable to which a copy belongs."""
         handle = self._native("Strategy.variable_created_in_scope")
         given = values.make(handle, variable)
         return bool(_cdist.dist_variable_created_in_scope(handle, given._handle))
 
     def value_container(self, value: Any) -> Optional[Variable]:
-        """The variable that a value is, or is a copy of, as local_results() gives them; None for other values."""
+        """Returns the variable that a value is, or of which it is a copy; None for any other value."""
         given = values.make(self._native("Strategy.value_container"), value)
         handle = _cdist.dist_value_container(given._handle)
         return Variable._known(handle, given) if handle else None
 
     def _call(self, native: Callable[..., Any], *arguments: Any) -> Any:
-        """A call that may use the program's own functions, whose exceptions it raises; or wait for other workers."""
+        """Makes a call that may wait for other workers, and raises the exceptions of your HostFunctions."""
         with self._waiting():
             if self._host_failures is None:
                 return native(*arguments)
             return _calls.call(self._host_failures, native, *arguments)
 
     def _waiting(self) -> AbstractContextManager[Any]:
-        """Around a call that may wait for other workers, which Ctrl-C then ends."""
+        """Returns a context manager in which Ctrl-C ends a wait for other workers."""
         if self._has_peers:
             return Watch(self._cancel_quietly)
         return nullcontext()

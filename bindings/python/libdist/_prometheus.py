@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of strategies in a registry of prometheus_client, which need not be installed otherwise."""
+"""Metrics of strategies in a registry of prometheus_client. The package is needed only when this is used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Collector:
-    """All strategies of one registry: each family of metrics may be in its page only once."""
+    """The strategies of one registry, in one collector, because a page may contain each family of metrics only once."""
 
     def __init__(self) -> None:
         self._names: weakref.WeakKeyDictionary[Strategy, Optional[str]] = weakref.WeakKeyDictionary()
@@ -24,7 +24,7 @@ class Collector:
         self._names[strategy] = name
 
     def describe(self) -> Iterable[Any]:
-        """No names, which come and go with the strategies."""
+        """Returns no names, because strategies are added and closed at any time."""
         return ()
 
     def collect(self) -> Iterable[Any]:
@@ -34,7 +34,7 @@ class Collector:
         for strategy, name in list(self._names.items()):
             try:
                 page = strategy.write_metrics(name)
-            except FailedPrecondition:  # it is closed
+            except FailedPrecondition:  # the strategy is closed
                 continue
             for family in parser.text_string_to_metric_families(page):
                 families.setdefault(family.name, family)
@@ -48,7 +48,7 @@ _collectors: weakref.WeakKeyDictionary[Any, Collector] = weakref.WeakKeyDictiona
 
 
 def register(strategy: Strategy, registry: Any, name: Optional[str]) -> None:
-    """Adds a strategy to the collector of a registry; None: the default registry."""
+    """Adds a strategy to the collector of a registry; None = the default registry."""
     if registry is None:
         registry = importlib.import_module("prometheus_client").REGISTRY
     with _lock:

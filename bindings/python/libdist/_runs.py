@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs: what one call of Strategy.run(), run_values() or Replica.run_on_devices() is while members are in it."""
+"""The state of one call of Strategy.run(), run_values() or Replica.run_on_devices() while functions are running."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class _Thread:
-    """Ends with its thread."""
+    """An object that is freed when its thread ends."""
 
     __slots__ = ("__weakref__",)
 
 
 class _Current(threading.local):
-    """The replica objects whose functions this thread is in, the innermost last; and its default strategy."""
+    """The replicas whose functions this thread is in, the innermost last, and the thread's default strategy."""
 
     def __init__(self) -> None:
         self.replicas: list[Replica] = []
@@ -33,10 +33,10 @@ current = _Current()
 
 
 class Run:
-    """The replica function of one run, what each replica returned and what it raised."""
+    """The function of one run, and the results and exceptions of its replicas."""
 
     def __init__(self, strategy: Strategy, fn: Callable[..., Any], num_devices: Optional[int] = None) -> None:
-        """num_devices: of a run on a replica's logical devices."""
+        """num_devices: number of logical devices, for a run on devices."""
         self.strategy = strategy
         self.fn = fn
         self.context = Context()
@@ -76,9 +76,10 @@ class Run:
             self._leave(replica)
 
     def end(self, abandoned: bool) -> None:
-        """The native call is over. After a deadline replicas may be inside still: the last of them ends the run.
+        """Call this when the native call has returned. After a timeout, the last function to return ends the run.
 
-        One that begins later yet finds no run any more (_calls), and is told that it was given up.
+        A replica that starts even later finds no run and is told that the run was abandoned; see _given_up() in
+        _calls.py.
         """
         with self._lock:
             self._given_up = abandoned
@@ -96,7 +97,7 @@ class Run:
         return replica
 
     def _first_replica(self, handle: int) -> int:
-        """The id of this worker's first replica: it may be another one since the run began (Reform.AT_NEXT_RUN)."""
+        """Returns the id of this worker's first replica, which can change when a run starts (Reform.AT_NEXT_RUN)."""
         if not self.strategy._has_peers:
             return self.first
         place = _cdist.dist_strategy_properties()
@@ -114,7 +115,7 @@ class Run:
 
 
 def current_replica(handle: int) -> Optional[Replica]:
-    """The object of a handle, where this thread is in its function."""
+    """Returns the replica with this handle if this thread is in its function; otherwise None."""
     for replica in reversed(current.replicas):
         if replica._handle == handle:
             return replica

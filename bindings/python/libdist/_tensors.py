@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors: how arrays go into libdist, and how libdist's memory comes out as arrays, without a copy either way."""
+"""Tensors: passes arrays to libdist, and libdist's memory to Python as arrays, without a copy in either direction."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ except ImportError:
     _BF16 = None
 
 Array = np.ndarray[Any, Any]
-"""An array of NumPy's."""
+"""A NumPy array."""
 
 _A_TENSOR = "an array, a number or a list of numbers"
 
 
 def _fit(given: Any) -> Any:
-    """A tensor as it is; numbers and lists of them become arrays."""
+    """Returns a tensor unchanged; numbers and lists of numbers become arrays."""
     taken = given
     if not isinstance(given, np.ndarray):
         if is_tensor(given) and not isinstance(given, (int, float, complex)) or hasattr(given, "_tensor"):
@@ -44,12 +44,12 @@ def _fit(given: Any) -> Any:
 
 
 def _fit_all(given: Any) -> Any:
-    """One tensor, or a list of them."""
+    """Checks one tensor, or a list of tensors."""
     return _LIST(given) if isinstance(given, (list, tuple)) else _fit(given)
 
 
 def _fit_out(given: Any) -> Any:
-    """What results can be written to."""
+    """Checks that results can be written to an object."""
     if given is None:
         return None
     if isinstance(given, (list, tuple)):
@@ -67,15 +67,15 @@ def _fit_out(given: Any) -> Any:
 
 
 TensorLike = Annotated[Any, Rule(_fit, _A_TENSOR)]
-"""What goes in as a tensor: a NumPy array, whatever exports a buffer or has __dlpack__, numbers and lists of them."""
+"""A tensor argument: a NumPy array, an object with a buffer or __dlpack__, a number, or nested lists of numbers."""
 Tensors = Annotated[Any, Rule(_fit_all, f"{_A_TENSOR}, or a list of such tensors")]
-"""One tensor, or a list of them."""
+"""One tensor, or a list of tensors."""
 Out = Annotated[Any, Rule(_fit_out, "a writable array, a list of writable arrays or None")]
-"""Where results are written: one array, or a list of them; None for new arrays."""
+"""Where results are written: one array or a list of arrays; None means new arrays."""
 _LIST = check_of(list[TensorLike])
 _OUTS = check_of(list[Out])
 
-# @every dtype but BF16: NumPy has none
+# @every dtype but BF16: NumPy does not have it
 _NUMPY: dict[int, Any] = {
     DType.F16: np.dtype(np.float16),
     DType.F32: np.dtype(np.float32),
@@ -96,24 +96,27 @@ _DTYPES = {dtype: number for number, dtype in _NUMPY.items()}
 
 @checked
 class Tensor:
-    """An array whose elements are to be taken as another dtype of the same size: uint16 as bfloat16.
+    """An array whose elements have another dtype of the same size for libdist: uint16 as bfloat16.
 
-    It stands wherever an array may, and is what bfloat16 comes out as where the package ml_dtypes is not installed.
+        libdist.Tensor(np.zeros(4, np.uint16), libdist.DType.BF16)
+
+    It is accepted wherever an array is. Functions return bfloat16 tensors as this type unless the package ml_dtypes is
+    installed.
     """
 
     __slots__ = ("array", "dtype")
 
     def __init__(self, array: Any, dtype: DType) -> None:
         self.array: Array = np.asarray(array)
-        """The elements as NumPy has them."""
+        """The elements as a NumPy array."""
         self.dtype: DType = DType(dtype)
-        """What they are to libdist."""
+        """The dtype of the elements for libdist."""
         if self.array.dtype.itemsize != itemsize_of(self.dtype):
             raise InvalidArgument(f"elements of {self.array.dtype} cannot be taken as {self.dtype.name}: other sizes")
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The array's."""
+        """The shape of the array."""
         shape: tuple[int, ...] = self.array.shape
         return shape
 
@@ -122,17 +125,17 @@ class Tensor:
 
 
 Viewed = Union[Array, Tensor]
-"""Memory of libdist's as it comes out: an array; a Tensor for bfloat16 without ml_dtypes."""
+"""libdist's memory in Python: an array, or a Tensor for bfloat16 without ml_dtypes."""
 
 
 def itemsize_of(dtype: int) -> int:
-    """The size of an element in bytes."""
+    """Returns the size of an element in bytes."""
     return 2 if dtype == DType.BF16 else int(_NUMPY[dtype].itemsize)
 
 
 @checked
 def numpy_dtype(dtype: DType) -> Any:
-    """NumPy's dtype for one of libdist's; uint16 for bfloat16 without the package ml_dtypes."""
+    """Returns the NumPy dtype for a libdist dtype; uint16 for bfloat16 without the package ml_dtypes."""
     if dtype == DType.BF16:
         return _BF16 if _BF16 is not None else np.dtype(np.uint16)
     return _NUMPY[dtype]
@@ -140,7 +143,7 @@ def numpy_dtype(dtype: DType) -> Any:
 
 @checked
 def dtype_of(tensor: Union[Array, Tensor]) -> DType:
-    """libdist's dtype of an array or Tensor."""
+    """Returns the libdist dtype of an array or Tensor."""
     dtype = tensor.dtype
     if isinstance(dtype, DType):
         return dtype
@@ -153,7 +156,7 @@ def dtype_of(tensor: Union[Array, Tensor]) -> DType:
 
 
 def _numbers_of(array: Array, dtype: DType, writable: bool) -> tuple[Any, ...]:
-    """An array as the native layer's tuple, with the array itself behind."""
+    """Converts an array to the native layer's tuple, with the array as its last item."""
     if writable and not array.flags.writeable:
         raise InvalidArgument("the array is read-only, and a result is to be written to it")
     itemsize = array.itemsize
@@ -166,7 +169,7 @@ def _numbers_of(array: Array, dtype: DType, writable: bool) -> tuple[Any, ...]:
 
 
 def give(tensor: TensorLike, writable: bool = False) -> Any:
-    """A tensor as the native layer takes it: an exporter of a buffer, or a tuple whose last item owns the memory."""
+    """Converts a tensor to an object with a buffer, or to the native layer's tuple, whose last item owns the memory."""
     if isinstance(tensor, np.ndarray):
         if tensor.dtype.kind != "V":
             return tensor
@@ -183,7 +186,7 @@ def give(tensor: TensorLike, writable: bool = False) -> Any:
     if hasattr(tensor, "__dlpack__"):
         return _take(tensor)
     if writable:
-        return memoryview(tensor)  # whatever else can be written to exports a buffer
+        return memoryview(tensor)  # any other writable object exports a buffer
     array = np.asarray(tensor)
     if array.dtype.kind != "O":
         return give(array)
@@ -194,12 +197,12 @@ def give(tensor: TensorLike, writable: bool = False) -> Any:
 
 
 def give_all(tensors: Sequence[TensorLike], writable: bool = False) -> list[Any]:
-    """give() for a list."""
+    """Converts a list of tensors with give()."""
     return [give(tensor, writable) for tensor in tensors]
 
 
 def is_tensor(thing: Any) -> bool:
-    """Whether something is one tensor, rather than a nest or an object of the program's."""
+    """Returns whether an object is one tensor, rather than a nest or an object of your own."""
     return (
         isinstance(thing, (np.ndarray, np.generic, Tensor, int, float, complex, memoryview, bytearray))
         or hasattr(thing, "__dlpack__")
@@ -208,7 +211,7 @@ def is_tensor(thing: Any) -> bool:
 
 
 class _Holder:
-    """Ends a DLPack tensor that libdist has taken over."""
+    """Releases a DLPack tensor that libdist has taken over."""
 
     __slots__ = ("value",)
 
@@ -220,7 +223,7 @@ class _Holder:
 
 
 def dlpack_value(strategy: int, tensor: Any) -> int:
-    """A value (its reference is the caller's) that shares the memory of something with __dlpack__."""
+    """Returns a value that shares the memory of an object with __dlpack__. The caller owns the reference."""
     capsule = tensor.__dlpack__()
     value: int = _cdist.dist_value_from_dlpack(strategy, _cdist.dlpack_managed(capsule))
     _cdist.dlpack_taken(capsule)
@@ -233,11 +236,11 @@ def _take(tensor: Any) -> tuple[Any, ...]:
     return (*numbers, holder)
 
 
-_NOWHERE = np.zeros(1)  # where a tensor without elements may be: NumPy wants an address
+_NOWHERE = np.zeros(1)  # address of tensors without elements, because NumPy requires an address
 
 
 class _Memory:
-    """Memory of libdist's, for NumPy; an array over it keeps this object, and so the owner."""
+    """Memory of libdist for NumPy. An array over it refers to this object, and so to the owner of the memory."""
 
     __slots__ = ("owner", "__array_interface__")
 
@@ -247,7 +250,7 @@ class _Memory:
 
 
 def view(numbers: tuple[Any, ...], owner: Any, writable: bool = False) -> Viewed:
-    """An array over the memory of a native tuple, which `owner` keeps."""
+    """Returns an array over the memory that a native tuple describes. The array keeps `owner` alive."""
     address, dtype, shape, strides = numbers[:4]
     typestr = "<u2" if dtype == DType.BF16 else _NUMPY[dtype].str
     if strides is not None:
@@ -267,35 +270,35 @@ def view(numbers: tuple[Any, ...], owner: Any, writable: bool = False) -> Viewed
 
 
 def view_at(tensors: int, index: int, owner: Any = None, writable: bool = False) -> Viewed:
-    """view() of tensor `index` behind an address that a callback was given."""
+    """Returns an array over tensor `index` at an address that a callback received."""
     return view(_cdist.tensor_at(tensors, index), owner, writable)
 
 
 def row_at(address: int, count: int, dtype: int, writable: bool = False) -> Viewed:
-    """view() of elements in a row."""
+    """Returns an array over `count` consecutive elements."""
     return view((address, dtype, (count,), None), None, writable)
 
 
 def elements_at(address: int, count: int, dtype: int, element_bytes: int, writable: bool = False) -> Viewed:
-    """row_at() of an operator's elements: [count, numbers of one] where they are larger than the dtype."""
+    """Returns an array over elements of an operator: [count, numbers per element] if they are larger than the dtype."""
     if not element_bytes:
         return row_at(address, count, dtype, writable)
     return view((address, dtype, (count, element_bytes // itemsize_of(dtype)), None), None, writable)
 
 
 def owner_of(array: Any) -> Any:
-    """Who keeps the memory of an array that is a whole view() still; None for other arrays."""
+    """Returns the owner of an array's memory if the array is a complete view(); None for other arrays."""
     if isinstance(array, Tensor):
         array = array.array
     base = array.base
     if type(array) is not np.ndarray and isinstance(base, np.ndarray) and _same(array, base):
-        array, base = base, base.base  # a subclass's view of the whole
+        array, base = base, base.base  # a subclass's view of the whole array
     if _BF16 is not None and array.dtype == _BF16 and isinstance(base, np.ndarray):
         array, base = base, base.base
     return base.owner if type(base) is _Memory and _same(array, base) else None
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two things are the same elements in the same order."""
+    """Returns whether two arrays are the same elements of memory, in the same order."""
     a, b = one.__array_interface__, other.__array_interface__
     return all(a[key] == b[key] for key in ("shape", "typestr", "strides")) and bool(a["data"][0] == b["data"][0])

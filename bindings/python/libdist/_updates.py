@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 
 class UpdatePlace:
-    """What one call of an update function is for."""
+    """Describes the copy for which an update function is called."""
 
     __slots__ = ("replica", "device", "copy")
 
     def __init__(self, replica: int, device: str, copy: Any) -> None:
         self.replica = replica
-        """Whose copy it is; -1: no replica's in particular, as central storage's."""
+        """Replica that owns the copy; -1 = no single replica, as with central storage."""
         self.device = device
-        """Its name; "" for the default strategy."""
+        """Name of the copy's device; "" for the default strategy."""
         self.copy = copy
-        """The copy, an array to be changed in place; None in update_non_slot()."""
+        """The copy, as an array to change in place; None in update_non_slot()."""
 
 
 UpdateFn = Callable[..., Any]
-"""fn(place, *args, **kwargs): place is an UpdatePlace, the arguments are this copy's components."""
+"""fn(place, *args, **kwargs): place is an UpdatePlace; the arguments are this copy's components."""
 
 
 class Update:
-    """An update function."""
+    """The update function of one call."""
 
     def __init__(self, fn: UpdateFn, strategy: int, owner: Any) -> None:
         self.fn = fn
@@ -64,7 +64,7 @@ def update(
     options: UpdateOptions,
     seen: Optional[values.Seen] = None,
 ) -> Any:
-    """One call of native[0] with native[1:] and what belongs to the function."""
+    """Calls native[0] with native[1:] and the update function with its arguments."""
     handle = strategy._handle
     given = values.arguments(handle, args, seen)
     named = values.make(handle, kwargs, seen) if kwargs is not None else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches: requests that an instance answers together, step by step."""
+"""Batches: requests that an instance processes together, step by step."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class _Object:
-    """An item's state, or a result, as libdist has its token."""
+    """An item's state or result; libdist has its token."""
 
     __slots__ = ("object",)
 
@@ -35,16 +35,20 @@ class _Object:
 
 @checked
 class Item(Request[None]):
-    """A request in a Batcher: as a Request, and what it gives step by step: take(), or `async for result in item`."""
+    """A request in a Batcher. In addition to its result, it has partial results, which steps emit.
+
+    Take them with `async for result in item`, or on a thread with results(). The item itself has no result: result()
+    returns None, or raises the item's error.
+    """
 
     def __init__(self, strategy: Strategy, batcher: Batcher, user_data: Any) -> None:
         super().__init__(strategy, _no_function)
         self.batcher = batcher
-        """Whose it is."""
+        """The batcher to which the item was submitted."""
         self.user_data = user_data
-        """What Batcher.submit() got."""
-        self._ends = False  # by Batch.end()
-        self._left: list[Any] = []  # results that nobody had taken at its end
+        """The object that was passed to Batcher.submit()."""
+        self._ends = False  # Batch.end() was called
+        self._left: list[Any] = []  # results that had not been taken when the item completed
         self._more: list[Callable[[], None]] = []
 
     def _begin_item(self, batcher: int, options: ItemOptions) -> None:
@@ -59,7 +63,7 @@ class Item(Request[None]):
                 _calls.release(token)
         if over:
             super()._arrived(work)
-        else:  # results, or that it has come once more after its end
+        else:  # partial results, or another arrival after completion
             _cdist.dist_request_destroy(work)
             with taken:
                 taken.notify_all()
@@ -68,7 +72,7 @@ class Item(Request[None]):
             wake()
 
     def _take(self) -> tuple[bool, Any]:
-        """Whether there is a result, and which."""
+        """Returns whether there is a partial result, and the result."""
         with self._submitting:
             if self._work:
                 token = _cdist.dist_request_take(self._work, 0)
@@ -80,7 +84,10 @@ class Item(Request[None]):
             return (True, self._left.pop(0)) if self._left else (False, None)
 
     def results(self) -> Iterator[Any]:
-        """What it gives, until its end; then raises how it failed. It waits: `async for result in item` does not."""
+        """Iterates over the partial results until the item has completed, then raises its error if it has failed.
+
+        The iterator blocks. In a coroutine, use `async for result in item`.
+        """
         while True:
             there, result = self._take()
             if there:
@@ -113,7 +120,7 @@ class Item(Request[None]):
                 elif not loop.is_closed():
                     loop.call_soon_threadsafe(ended)
 
-            self._more.append(wake)  # before the look
+            self._more.append(wake)  # before looking for a result, so that none is missed
             over = self.done()
             there, result = self._take()
             if there:
@@ -126,12 +133,12 @@ class Item(Request[None]):
 
 
 def _no_function(replica: Replica) -> None:
-    """An item is in the steps of its batcher."""
+    """The function of an item, which is processed by the step function of its batcher instead."""
 
 
 @checked
 class Batch(Returned):
-    """A step, inside its function: items 0 .. len(batch) - 1."""
+    """A step: the items 0 .. len(batch) - 1 that it processes. Valid only inside the step function."""
 
     def _init(self, handle: int) -> None:
         self._handle = handle
@@ -142,7 +149,7 @@ class Batch(Returned):
         if not 0 <= i < len(self):
             raise InvalidArgument(f"the step has no item {i}: it has {len(self)}")
         item: Optional[Item] = _calls.known(_cdist.dist_batch_user_data(self._handle, i))
-        if item is None:  # whatever it does, the step was stuck
+        if item is None:  # the step was stuck, so its items have completed
             raise Cancelled("the items of this step have already completed, because its function did not return in time, and the replica has a new thread")
         return item
 
@@ -151,35 +158,36 @@ class Batch(Returned):
 
     @property
     def bucket(self) -> int:
-        """The items' bucket: none of them has a greater length. 0: there are no buckets."""
+        """The bucket of the items. No item has a greater length. 0 if there are no buckets."""
         return int(_cdist.dist_batch_bucket(self._handle))
 
     def user_data(self, i: int) -> Any:
-        """What Batcher.submit() got for item i."""
+        """Returns the object that was passed to Batcher.submit() for item i."""
         return self._item(i).user_data
 
     def state(self, i: int) -> Any:
-        """What a step has set for item i; None: nothing yet."""
+        """Returns the state that a step has set for item i; None if none has been set."""
         self._item(i)
         token = _cdist.dist_batch_state(self._handle, i)
         return _calls.target_of(token).object if token else None
 
     def set_state(self, i: int, state: Any) -> None:
-        """Keeps a state with item i, until it ends."""
+        """Stores a state with item i, until the item completes."""
         self._item(i)
         before = _cdist.dist_batch_state(self._handle, i)
         _cdist.dist_batch_set_state(self._handle, i, _calls.keep(_Object(state)))
         _calls.release(before)
 
     def check(self, i: int) -> None:
-        """Raises where nobody waits for item i any more."""
+        """Checks whether item i is still wanted; raises Cancelled or DeadlineExceeded if it is not."""
         self._item(i)
         _cdist.dist_batch_check(self._handle, i)
 
     def emit(self, i: int, result: Any) -> None:
-        """Gives a partial result of item i. ResourceExhausted: max_results of it have not been taken.
+        """Emits a partial result of item i.
 
-        A step that emits one result for each item never sees that.
+        Raises ResourceExhausted if max_results results of the item have not been taken. This cannot happen in a step
+        that emits one result per item.
         """
         self._item(i)
         token = _calls.keep(_Object(result))
@@ -190,18 +198,24 @@ class Batch(Returned):
             raise
 
     def end(self, i: int, error: Optional[BaseException] = None) -> None:
-        """Item i ends after this step: well, or with an error, which its result() raises."""
+        """Completes item i after this step.
+
+        error: the exception that the item's result() raises; None if the item has succeeded.
+        """
         item = self._item(i)
         item._ends, item._own = True, error
         _cdist.dist_batch_end(self._handle, i, 0 if error is None else _calls.tell(error))
 
 
 StepFn = Callable[[Replica, Batch], Any]
-"""step(replica, batch): one step, on one instance; what it raises ends all items that Batch.end() has not ended."""
+"""step(replica, batch) processes a step on one instance.
+
+If it raises, all items of the step fail with the exception, except those for which Batch.end() was called.
+"""
 
 
 class _Steps:
-    """What a batcher's token stands for."""
+    """The target of a batcher's token."""
 
     def __init__(self, strategy: Strategy, step: StepFn) -> None:
         self.strategy = strategy
@@ -228,9 +242,18 @@ class _Steps:
 
 @checked
 class Batcher(Native):
-    """Who waits for steps, and who is in them: Strategy.batcher().
+    """A queue of items and the steps that process them; Strategy.batcher() creates it.
 
-    Where a step is stuck (Strategy.instances()), all items of its instance end: with Unavailable where they were not to.
+        def step(replica, batch):
+            for i in range(len(batch)):
+                batch.emit(i, answer(batch.user_data(i)))
+
+        with strategy.batcher(step, max_items=8) as batcher:
+            item = batcher.submit("question")
+            print(list(item.results()))
+
+    If a step is stuck (option `stuck` of Strategy.instances()), all items of its instance complete. Those that were not
+    due raise Unavailable.
     """
 
     def __init__(self, strategy: Strategy, step: StepFn, options: Any) -> None:
@@ -254,12 +277,15 @@ class Batcher(Native):
 
     @property
     def count(self) -> tuple[int, int]:
-        """How many items wait, and how many are on instances."""
+        """The number of waiting items, and the number of items on instances."""
         waiting, active = _cdist.dist_batcher_count(self._native("Batcher.count"))
         return int(waiting), int(active)
 
     def close(self) -> None:
-        """Ends a batcher that has no items: FailedPrecondition while items have not ended. Before the strategy."""
+        """Closes a batcher without items; call this before closing the strategy.
+
+        Raises FailedPrecondition if items have not completed.
+        """
         if not self._handle:
             return
         patience = time.monotonic() + 30.0
@@ -268,7 +294,7 @@ class Batcher(Native):
                 _cdist.dist_batcher_destroy(self._handle)
                 break
             except DistError:
-                # Where all items have ended, what of them has still to arrive, an end or results, is over in a moment.
+                # All items have completed, but an arrival or a result is still being delivered, which takes a moment.
                 if any(self.count) or time.monotonic() > patience:
                     raise
                 if not take_here():
@@ -290,15 +316,15 @@ class Batcher(Native):
 
 @checked
 class Batching:
-    """The part of Strategy that makes batchers."""
+    """The method of Strategy that creates batchers."""
 
     _part_of = "Strategy"
 
     def batcher(self: Any, step: StepFn, **options: Unpack[BatcherOptions]) -> Batcher:
         """Creates a batcher, whose steps run on the strategy's instances. It opens the instances if they are not open.
 
-        step: a function step(replica, batch) that answers the batch's items. An item with max_results untaken results
-        is in no step.
+        step: a function step(replica, batch) that processes the batch's items. An item with max_results untaken results
+        takes part in no step.
         """
         native = batcher_options(**options)
         native.set_tokens()

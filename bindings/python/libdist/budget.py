@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Budget: how many threads of several strategies work at the same time. And executors, whose threads share loops."""
+"""Budgets, which limit the threads of several strategies, and executors, whose threads help with loops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .errors import FailedPrecondition
 
 
 class Held:
-    """The native budget: it ends when the Budget is closed and nobody makes a strategy with it any more."""
+    """The native budget. It is destroyed when the Budget is closed and no call uses it any more."""
 
     def __init__(self, handle: int) -> None:
         self.handle = handle
@@ -27,15 +27,18 @@ class Held:
 
 @checked
 class Budget(Native):
-    """A number of threads that strategies share: Strategy(budget=...).
+    """Limits how many threads several strategies use at the same time.
 
-    with libdist.Budget(8) as budget:
-        small, large = libdist.Strategy(2, budget=budget), libdist.Strategy(8, budget=budget)
+        with libdist.Budget(8) as budget:
+            small, large = libdist.Strategy(2, budget=budget), libdist.Strategy(8, budget=budget)
 
-    A run takes as many as it has replicas that work side by side, or all where that is more; a request takes one. Where too few
-    are free they wait, first come, first served, whatever their strategy, within their own timeout. What begins inside a
-    function that libdist has called takes nothing. A function must not wait, by a lock of the program's, for a run or request
-    that somebody else has begun.
+    A run acquires as many threads as it has replicas, but at most the number of CPUs available to its strategy. A
+    request acquires one. A call that needs more threads than the budget has acquires all of them. If too few are free,
+    the call waits until its own deadline expires or it is cancelled. All strategies share one queue, in order of
+    arrival.
+
+    A call from inside a function that libdist has called acquires no threads. Such a function must not wait, with your
+    own locks or condition variables, for a run or request that another thread has started with a budget.
     """
 
     def __init__(self, threads: int) -> None:
@@ -43,7 +46,7 @@ class Budget(Native):
         self._held = Held(_cdist.dist_budget_create(None, threads))
 
     def close(self) -> None:
-        """Gives the budget up; strategies that have it keep it."""
+        """Closes the budget. Strategies that use it keep it."""
         self._held = None
 
     def __enter__(self) -> Budget:
@@ -63,36 +66,39 @@ class Budget(Native):
 
 
 class _Task:
-    """A thread's part in a loop: C's function, which is called once, or refused."""
+    """One helper's part of a loop: a C function, which is either called once or refused."""
 
     __slots__ = ("_function", "_data", "_taken")
 
     def __init__(self, function: int, data: int) -> None:
         self._function, self._data = function, data
-        self._taken = threading.Lock()  # taken for good
+        self._taken = threading.Lock()  # acquired once and never released
 
     def __call__(self) -> None:
         if self.take():
             _cdist.run_task(self._function, self._data)  # without the GIL
 
     def take(self) -> bool:
-        """Whether nobody has called it, or refused it, before."""
+        """Claims the task. Returns whether it had not been called or refused before."""
         return self._taken.acquire(blocking=False)
 
     def __reduce__(self) -> Any:
         raise TypeError("a task of libdist's stays in its process: the executor has to be one of threads")
 
     def dropped(self, _: Future[None]) -> None:
-        """The future is done. Where that is without a call, C gets it now, on a thread that holds no lock of the executor's."""
+        """Called when the future is done. If the executor has dropped the task, a new thread calls it.
+
+        The executor may hold its locks here, and the C function must not run under them.
+        """
         if not self._taken.locked():
             try:
                 threading.Thread(target=self, name="libdist-task", daemon=True).start()
-            except RuntimeError:  # no more threads: the task's memory is lost
+            except RuntimeError:  # no thread can be created, and the task's memory is not freed
                 pass
 
 
 class Loops:
-    """What is called when a loop begins: an executor, for libdist."""
+    """The executor of a strategy, which libdist calls when a loop starts."""
 
     def __init__(self, executor: Executor, max_workers: Optional[int]) -> None:
         self.executor = executor
@@ -102,13 +108,13 @@ class Loops:
         task = _Task(function, data)
         try:
             self.executor.submit(task).add_done_callback(task.dropped)
-        except BaseException:  # nobody is there to be told: the loop does without
-            return int(task.take())  # unless it has been called all the same
+        except BaseException:  # no caller could receive it; the loop runs without this helper
+            return int(task.take())  # 0 if the executor has called the task nevertheless
         return 0
 
 
 def set_executor(native: Any, executor: Optional[Executor], max_workers: Optional[int], kept: Kept) -> None:
-    """`executor` of a strategy."""
+    """Sets the `executor` of a strategy."""
     if executor is None:
         if max_workers is not None:
             wrong("Strategy", "max_workers is given without executor")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cancel: asks what was begun with it to end early, from any thread."""
+"""Cancel: cancels runs, collectives and other calls from any thread."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from .errors import FailedPrecondition
 
 @checked
 class Cancel(Native):
-    """Goes into the option `cancel` of runs and collectives: signal() ends what was begun with it, and nothing else.
+    """Cancels everything that was started with it: pass it as the option `cancel` of runs and collectives.
 
-    One may serve any number of calls, of any strategies, at the same time. It is for good: what is begun with it later
-    ends at once.
+        cancel = libdist.Cancel()
+        threading.Timer(5.0, cancel.signal).start()
+        strategy.run(step, cancel=cancel)  # raises Cancelled if it takes longer than 5 s
+
+    One object can serve any number of calls at the same time, also of different strategies. Calls without it are not
+    affected. A signal cannot be undone: calls that are started with the object later fail at once.
     """
 
     def __init__(self) -> None:
@@ -24,16 +28,21 @@ class Cancel(Native):
         self._handle = _cdist.dist_cancel_create(None)
 
     def signal(self, reason: Optional[str] = None) -> None:
-        """Asks: runs and collectives end with Cancelled, whose report has the reason. A second one changes nothing."""
+        """Cancels everything that was started with this object. A second call has no effect.
+
+        Calls in progress raise Cancelled.
+
+        reason: text for the error messages; may be None.
+        """
         _cdist.dist_cancel_signal(self._native(), reason)
 
     @property
     def signalled(self) -> bool:
-        """Whether signal() was called, and has told all that it ends."""
+        """Whether the object has been signalled and everything that it cancels has been notified."""
         return bool(_cdist.dist_cancel_signalled(self._native()))
 
     def close(self) -> None:
-        """Gives up the object; what was begun with it goes on."""
+        """Closes the object. Calls that were started with it continue and can no longer be cancelled through it."""
         self._end(_cdist.dist_cancel_destroy)
 
     def __enter__(self) -> Cancel:
@@ -42,7 +51,7 @@ class Cancel(Native):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # The module's own names are gone when the interpreter ends: hence the default.
+    # The default keeps the function: the names of the module are gone when the interpreter exits.
     def __del__(self, _destroy: Any = _cdist.dist_cancel_destroy) -> None:
         if self._handle:
             _destroy(self._handle)
@@ -54,5 +63,5 @@ class Cancel(Native):
 
 
 def handle_of(cancel: Optional[Cancel]) -> int:
-    """A cancel object's handle; 0 for None."""
+    """Returns the handle of a cancel object; 0 for None."""
     return 0 if cancel is None else cancel._native()

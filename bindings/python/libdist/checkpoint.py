@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 Path = Union[str, os.PathLike[str]]
 Variables = Union[Sequence[Variable], Mapping[str, Variable]]
-"""Variables under their own names, or by the names that they have in the file."""
+"""A sequence of variables, saved under their own names, or a mapping from the names in the file to variables."""
 
 
 def _named(variables: Variables) -> tuple[Optional[list[str]], list[int]]:
-    """The names that variables have in the file, or None for their own, and their handles."""
+    """Returns the names of variables in the file, or None for their own names, and the handles."""
     if isinstance(variables, Mapping):
         return list(variables), [variable._native() for variable in variables.values()]
     return None, [variable._native() for variable in variables]
 
 
 def save(strategy: Strategy, path: Path, variables: Variables, options: CheckpointOptions) -> None:
-    """Strategy.save_checkpoint()."""
+    """Implements Strategy.save_checkpoint()."""
     handle, kept = strategy._native("Strategy.save_checkpoint"), Kept()
     names, given = _named(variables)
     native = checkpoint_options(kept, names=names, **options)
@@ -43,7 +43,7 @@ def save(strategy: Strategy, path: Path, variables: Variables, options: Checkpoi
 
 
 def load(strategy: Strategy, path: Path, variables: Variables, *, position: bool = False) -> Optional[Position]:
-    """Strategy.load_checkpoint()."""
+    """Implements Strategy.load_checkpoint()."""
     handle, kept = strategy._native("Strategy.load_checkpoint"), Kept()
     names, given = _named(variables)
     options = checkpoint_options(kept, names=names)
@@ -57,9 +57,15 @@ def load(strategy: Strategy, path: Path, variables: Variables, *, position: bool
 
 @checked
 class Checkpoint(Native):
-    """A safetensors file, or the index of several, that Strategy.open_checkpoint() has opened: its tensors by name.
+    """An open safetensors file, or an open index of several; Strategy.open_checkpoint() opens it.
 
-    `in`, len() and iteration are over the names.
+        with strategy.open_checkpoint("model.safetensors") as checkpoint:
+            for name in checkpoint:
+                print(name, checkpoint.spec(name))
+            weights = checkpoint["w"]
+
+    `in`, len() and iteration use the names of the tensors. If the file is replaced later, the object still reads the
+    old one. Tensors stay valid after close().
     """
 
     def __init__(self, strategy: Strategy, path: Path) -> None:
@@ -70,7 +76,7 @@ class Checkpoint(Native):
         return int(_cdist.dist_checkpoint_size(self._native()))
 
     def names(self) -> list[str]:
-        """The tensors' names, in the order of their data."""
+        """Returns the names of the tensors, in the order of their data."""
         return [str(_cdist.dist_checkpoint_name(self._native(), i)) for i in range(len(self))]
 
     def __iter__(self) -> Iterator[str]:
@@ -80,12 +86,19 @@ class Checkpoint(Native):
         return name in self.names()
 
     def spec(self, name: str) -> tuple[Optional[DType], tuple[int, ...]]:
-        """A tensor's dtype and shape; dtype None: one that libdist has not."""
+        """Returns the dtype and shape of a tensor. The dtype is None if libdist does not support it.
+
+        Raises NotFound if there is no such tensor.
+        """
         _, dtype, shape, _ = _cdist.dist_checkpoint_spec(self._native(), name)
         return (DType(dtype) if dtype else None, shape)
 
     def read(self, name: str) -> Any:
-        """A tensor."""
+        """Reads a tensor into memory. `checkpoint[name]` is the same.
+
+        If libdist does not support the dtype, the result has the bytes of the file as uint8. Raises NotFound if there
+        is no such tensor, and DataLoss if its data do not match their checksum.
+        """
         return values.owned(_cdist.dist_checkpoint_read(self._native(), name))
 
     __getitem__ = read
@@ -101,13 +114,13 @@ class Checkpoint(Native):
         return values.owned(_cdist.dist_checkpoint_map(self._native(), name, native))
 
     def map_all(self, verify: bool = False, **options: Unpack[CheckpointMapOptions]) -> Any:
-        """Returns all tensors in the file's own memory, as a dictionary by their names, like map()."""
+        """Returns all tensors in the file's own memory, as a dictionary by name; see map()."""
         native = checkpoint_map_options(verify=verify, **options)
         return values.owned(_cdist.dist_checkpoint_map_all(self._native(), native))
 
     @property
     def metadata(self) -> dict[str, str]:
-        """The file's texts by key, libdist's among them."""
+        """The metadata texts of the file by key, including those of libdist."""
         keys = [
             str(_cdist.dist_checkpoint_metadata_key(self._native(), i))
             for i in range(_cdist.dist_checkpoint_num_metadata(self._native()))

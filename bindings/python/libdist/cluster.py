@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cluster specs, and the rules that say what a task of a cluster does. Nothing is connected to."""
+"""Cluster specs, and the rules that determine what a task of a cluster does. No connections are opened."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ._native import Native
 from .errors import InvalidArgument
 
 Tasks = Union[Sequence[str], Mapping[int, str]]
-"""Of a job: the addresses of tasks 0, 1, ..., or addresses by the tasks' indices."""
+"""The tasks of a job: addresses of tasks 0, 1, ..., or a mapping from indices to addresses."""
 
 TASK_UNSET = int(_cdist.DIST_TASK_UNSET)
-"""What C has for a task id of None."""
+"""The task id that stands for None in C."""
 
 
 def _fit_task(given: Any) -> Any:
@@ -29,30 +29,30 @@ def _fit_task(given: Any) -> Any:
 
 _A_TASK = "the number of a task or None"
 TaskId = Annotated[Optional[int], Rule(_fit_task, _A_TASK)]
-"""The index of a task in its job; None: not known."""
+"""Index of a task in its job; None = not known."""
 
 
 @checked
 def check_id(task_id: TaskId) -> Optional[int]:
-    """A task id of the program's."""
+    """Checks a task id that your code returned."""
     return task_id
 
 
 def id_number(task_id: Optional[int]) -> int:
-    """A task id as C has it."""
+    """Converts a task id for C."""
     return TASK_UNSET if task_id is None else task_id
 
 
 @checked
 class ClusterSpec(Native):
-    """Jobs by name, each with its tasks' addresses. Immutable.
+    """The jobs of a cluster and the addresses of their tasks. Immutable.
 
-    spec = ClusterSpec({"worker": ["a:1", "b:2"], "ps": {3: "c:4"}})
-    spec.should_save_checkpoint("worker", 0)
+        spec = ClusterSpec({"worker": ["a:1", "b:2"], "ps": {3: "c:4"}})
+        spec.should_save_checkpoint("worker", 0)
     """
 
     def __init__(self, jobs: Mapping[str, Tasks]) -> None:
-        """Of two tasks of one index the later one counts."""
+        """jobs: job names and their tasks. If two tasks have the same index, the later one replaces the earlier one."""
         self._handle = 0
         rows = _cdist.ClusterJobs()
         for name, tasks in jobs.items():
@@ -73,26 +73,30 @@ class ClusterSpec(Native):
 
     @classmethod
     def from_json(cls, text: str) -> ClusterSpec:
-        """Of a JSON text, as "cluster" in TF_CONFIG has it."""
+        """Creates a spec from JSON, in the format of "cluster" in TF_CONFIG."""
         return cls._of(_cdist.dist_cluster_spec_from_json(text))
 
     @classmethod
     def union(cls, specs: Sequence[ClusterSpec]) -> ClusterSpec:
-        """One of several: tasks of a job follow one another, or keep their indices where those are not 0, 1, ..."""
+        """Merges several specs into one.
+
+        If a job has indices 0, 1, ... in all of the specs, its tasks are appended in order. Otherwise all its tasks
+        keep their indices.
+        """
         handles = [spec._handle for spec in specs]
         return cls._of(_cdist.dist_cluster_spec_union(handles, len(handles)))
 
     def _hand_over(self) -> int:
-        """The handle, for whoever ends it."""
+        """Returns the handle and transfers its ownership to the caller."""
         handle, self._handle = self._handle, 0
         return handle
 
-    # The module's own names are gone when the interpreter ends: hence the default.
+    # The default keeps the function: the names of the module are gone when the interpreter exits.
     def __del__(self, _destroy: Any = _cdist.dist_cluster_spec_destroy) -> None:
         if self._handle:
             _destroy(self._handle)
 
-    # ---- what is in it ---------------------------------------------------------------------------------------------
+    # ---- jobs and tasks ----------------------------------------------------------------------------------------------
 
     @property
     def jobs(self) -> list[str]:
@@ -101,23 +105,23 @@ class ClusterSpec(Native):
         return [str(_cdist.dist_cluster_spec_job(self._handle, index)) for index in range(count)]
 
     def num_tasks(self, job: str) -> int:
-        """How many tasks a job has."""
+        """Returns the number of tasks of a job."""
         return int(_cdist.dist_cluster_spec_num_tasks(self._handle, job))
 
     def task_indices(self, job: str) -> list[int]:
-        """The indices of a job's tasks, ascending."""
+        """Returns the indices of a job's tasks, in ascending order."""
         return list(_cdist.dist_cluster_spec_task_indices(self._handle, job, self.num_tasks(job)))
 
     def task_address(self, job: str, task: int) -> str:
-        """The address of a task."""
+        """Returns the address of a task."""
         return str(_cdist.dist_cluster_spec_task_address(self._handle, job, task))
 
     def json(self) -> str:
-        """As JSON: a job with tasks 0, 1, ... is a list of addresses, any other an object."""
+        """Returns the spec as JSON. A job with tasks 0, 1, ... becomes a list of addresses, any other job an object."""
         return str(_cdist.dist_cluster_spec_json(self._handle))
 
     def as_dict(self) -> dict[str, Any]:
-        """As json(), with whole numbers for the indices of an object."""
+        """Returns the spec as a dictionary, like json(), with integers as the keys of tasks."""
         jobs = json.loads(self.json())
         return {
             job: {int(index): address for index, address in tasks.items()} if isinstance(tasks, dict) else tasks
@@ -137,40 +141,56 @@ class ClusterSpec(Native):
     def __repr__(self) -> str:
         return f"<libdist.ClusterSpec {self.json()}>"
 
-    # ---- the rules -------------------------------------------------------------------------------------------------
+    # ---- rules -------------------------------------------------------------------------------------------------------
 
     def validate(self, task_type: Optional[str], task_id: TaskId) -> None:
-        """InvalidArgument where the jobs are not those of training, or there is no such task."""
+        """Checks that a cluster is suitable for training and that a task belongs to it.
+
+        Raises InvalidArgument if not.
+        """
         _cdist.dist_cluster_validate(self._handle, task_type, id_number(task_id))
 
     def is_chief(self, task_type: Optional[str], task_id: TaskId) -> bool:
-        """Whether a task is the chief: the chief, an evaluator, and worker 0 where there is no chief."""
+        """Returns whether a task is the chief.
+
+        This is true for the task of job "chief", for an evaluator, and for worker 0 if the cluster has no chief.
+        """
         return bool(_cdist.dist_cluster_is_chief(self._handle, task_type, id_number(task_id)))
 
     def collective_leader(self, task_type: Optional[str], task_id: TaskId) -> str:
-        """Who leads the collectives, "/job:worker/replica:0/task:0"; "" where nobody does."""
+        """Returns the task that leads the collectives, for example "/job:worker/replica:0/task:0"; "" if there is none.
+
+        It is the chief, or worker 0 if there is no chief. An empty cluster and an evaluator have no leader.
+        """
         return str(_cdist.dist_cluster_collective_leader(self._handle, task_type, id_number(task_id)))
 
     def coordination_leader(self) -> str:
-        """Who leads the coordination of the cluster: ps 0, else the chief, else worker 0; "" without any job."""
+        """Returns the task that leads the coordination of the cluster: ps 0, or else the chief, or else worker 0.
+
+        For an empty cluster it returns "".
+        """
         return str(_cdist.dist_cluster_coordination_leader(self._handle))
 
     def worker_count(self, task_type: str) -> int:
-        """With how many others, itself counted, a task of that type works."""
+        """Returns the number of tasks that work together with a task of this type, including itself."""
         return int(_cdist.dist_cluster_worker_count(self._handle, task_type))
 
     def id_in_cluster(self, task_type: Optional[str], task_id: TaskId) -> int:
-        """The number of a task among those that it works with: the chief is 0 and workers follow."""
+        """Returns the number of a task among the tasks that it works with: the chief is 0, and the workers follow."""
         return int(_cdist.dist_cluster_id_in_cluster(self._handle, task_type, id_number(task_id)))
 
     def should_save_checkpoint(self, task_type: Optional[str], task_id: TaskId) -> bool:
-        """Whether a task writes checkpoints."""
+        """Returns whether a task writes checkpoints: the chief does, and so does the only process of an empty cluster.
+        """
         return bool(_cdist.dist_cluster_should_save_checkpoint(self._handle, task_type, id_number(task_id)))
 
     def should_save_summary(self, task_type: Optional[str], task_id: TaskId) -> bool:
-        """Whether a task writes summaries."""
+        """Returns whether a task writes summaries; the answer is that of should_save_checkpoint()."""
         return bool(_cdist.dist_cluster_should_save_summary(self._handle, task_type, id_number(task_id)))
 
     def should_evaluate(self, task_type: Optional[str], task_id: TaskId) -> bool:
-        """Whether a task evaluates the model."""
+        """Returns whether a task evaluates the model.
+
+        An evaluator does. If the cluster has no evaluator, the task that writes checkpoints does.
+        """
         return bool(_cdist.dist_cluster_should_evaluate(self._handle, task_type, id_number(task_id)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cluster resolvers: who says which cluster a process is part of, and which task of it the process is."""
+"""Cluster resolvers, which find the cluster that a process belongs to and the task that the process is."""
 
 from __future__ import annotations
 
@@ -19,41 +19,51 @@ from .constants import MAX_CLUSTER_TASKS
 
 @checked
 class ResolverFunctions:
-    """A resolver of the program's own: a subclass overrides spec(), and of the others those that it answers.
+    """A resolver of your own: a subclass overrides spec(), and other methods that it can answer.
 
-    What it does not override is an option, or else not known. Several threads may ask at once.
+        class MyResolver(libdist.ResolverFunctions):
+            def spec(self):
+                return libdist.ClusterSpec({"worker": ["a:1", "b:2"]})
+
+            def task_id(self):
+                return 0
+
+        resolver = libdist.ClusterResolver.host(MyResolver())
+
+    For a method that is not overridden, the resolver uses its options. Several threads may call the methods at the same
+    time.
     """
 
     def spec(self) -> ClusterSpec:
-        """The cluster."""
+        """Returns the cluster."""
         raise NotImplementedError("spec() is the subclass's")
 
     def task_type(self) -> Optional[str]:
-        """The job of this process; None: not known."""
+        """Returns the job of this process; None if it is not known."""
         return None
 
     def task_id(self) -> Optional[int]:
-        """The index of this process in its job; None: not known."""
+        """Returns the index of this process in its job; None if it is not known."""
         return None
 
     def rpc_layer(self) -> Optional[str]:
-        """What stands before addresses; None: nothing is known."""
+        """Returns the RPC layer, which is prefixed to addresses; None if it is not set."""
         return None
 
     def environment(self) -> Optional[str]:
-        """A word for where the cluster runs; None: none."""
+        """Returns the name of the platform on which the cluster runs; None if it is not set."""
         return None
 
     def master(self, task_type: Optional[str], task_id: Optional[int], rpc_layer: Optional[str]) -> str:
-        """Where to connect to."""
+        """Returns the address to connect to."""
         return ""
 
     def num_accelerators(self, task_type: Optional[str], task_id: Optional[int]) -> int:
-        """How many accelerators a task has."""
+        """Returns the number of accelerators of a task."""
         return 0
 
     def _answered(self) -> int:
-        """One bit for each method that is overridden, and for spec()."""
+        """Returns one bit for spec() and for each method that is overridden."""
         bits: int = 1 << _cdist.RESOLVER_SPEC
         for question, name in _METHODS.items():
             if getattr(type(self), name) is not getattr(ResolverFunctions, name):
@@ -72,7 +82,7 @@ _METHODS = {
 
 
 class _Asking(threading.local):
-    """What functions of the program's raised in the question that this thread asks."""
+    """Collects the exceptions of resolver functions during the query that this thread makes."""
 
     failures: Optional[_calls.Failures] = None
 
@@ -81,7 +91,7 @@ _asking = _Asking()
 
 
 def _ask(native: Callable[..., Any], *arguments: Any) -> Any:
-    """A question; what a function of the program's raised comes out as it is."""
+    """Makes a query. If a function of your own raises, the query raises the same exception."""
     before, failures = _asking.failures, _calls.Failures()
     _asking.failures = failures
     try:
@@ -91,7 +101,7 @@ def _ask(native: Callable[..., Any], *arguments: Any) -> Any:
 
 
 class _ResolverCallbacks(_cdist.ResolverCallbacks):
-    """Answers for all resolvers of the program's own."""
+    """Receives libdist's calls for all resolvers of your own."""
 
     def answer(
         self,
@@ -124,16 +134,18 @@ class _ResolverCallbacks(_cdist.ResolverCallbacks):
             return _calls.tell(error) if failures is None else failures.add(error)
 
 
-# Never ended, as libdist's other calls back.
+# Never destroyed, like the other objects that receive calls from libdist.
 _cdist.set_resolver_callbacks(_ResolverCallbacks().__disown__())
 
 
 @checked
 class ClusterResolver(Native):
-    """Says which cluster a process is part of, and which task of it the process is. Immutable.
+    """Finds the cluster that a process belongs to and the task that the process is. Immutable.
 
-    resolver = ClusterResolver.tf_config()
-    resolver.spec().should_save_checkpoint(resolver.task_type, resolver.task_id)
+        resolver = ClusterResolver.tf_config()
+        resolver.spec().should_save_checkpoint(resolver.task_type, resolver.task_id)
+
+    Create it with simple(), tf_config(), slurm(), kubernetes(), rendezvous(), union() or host().
     """
 
     _handle: int = 0
@@ -154,12 +166,12 @@ class ClusterResolver(Native):
     def simple(
         cls, spec: ClusterSpec, options: ClusterResolverOptions = ClusterResolverOptions()
     ) -> ClusterResolver:
-        """Of a spec that is given."""
+        """Creates a resolver for a given spec."""
         return cls._of(_cdist.dist_cluster_resolver_create_simple(spec._handle, options._native()))
 
     @classmethod
     def tf_config(cls, options: ClusterResolverOptions = ClusterResolverOptions()) -> ClusterResolver:
-        """Of TF_CONFIG, which is read at each question."""
+        """Creates a resolver for TF_CONFIG. The environment variable is read at each query."""
         return cls._of(_cdist.dist_cluster_resolver_create_tf_config(options._native()))
 
     @classmethod
@@ -178,7 +190,10 @@ class ClusterResolver(Native):
     def kubernetes(
         cls, pods: KubernetesOptions = KubernetesOptions(), options: ClusterResolverOptions = ClusterResolverOptions()
     ) -> ClusterResolver:
-        """Of the names of Kubernetes' pods. What the environment says is read here."""
+        """Creates a resolver for the pods of a StatefulSet or an Indexed Job.
+
+        It reads the environment once, during this call.
+        """
         return cls._of(_cdist.dist_cluster_resolver_create_kubernetes(pods._native(), options._native()))
 
     @classmethod
@@ -205,7 +220,10 @@ class ClusterResolver(Native):
     def union(
         cls, resolvers: Sequence[ClusterResolver], options: ClusterResolverOptions = ClusterResolverOptions()
     ) -> ClusterResolver:
-        """One of several: the spec is that of all together, the rest the first one's."""
+        """Creates a union of several resolvers.
+
+        The spec is the union of their specs. Everything else comes from the first resolver, unless an option sets it.
+        """
         handles = [resolver._handle for resolver in resolvers]
         return cls._of(_cdist.dist_cluster_resolver_create_union(handles, len(handles), options._native()))
 
@@ -213,7 +231,7 @@ class ClusterResolver(Native):
     def host(
         cls, functions: ResolverFunctions, options: ClusterResolverOptions = ClusterResolverOptions()
     ) -> ClusterResolver:
-        """Of functions of the program's own."""
+        """Creates a resolver from functions of your own."""
         token = _calls.keep(functions)
         try:
             handle = _cdist.cluster_resolver_create_host(token, functions._answered(), options._native())
@@ -226,51 +244,59 @@ class ClusterResolver(Native):
         if self._handle:
             _destroy(self._handle)
 
-    # ---- what it answers -------------------------------------------------------------------------------------------
+    # ---- queries -----------------------------------------------------------------------------------------------------
 
     def spec(self) -> ClusterSpec:
-        """The cluster."""
+        """Returns the spec of the cluster."""
         return ClusterSpec._of(_ask(_cdist.dist_cluster_resolver_spec, self._handle))
 
     @property
     def task_type(self) -> Optional[str]:
-        """The job of this process; None: not known."""
+        """The job of this process; None if it is not known."""
         return self._text(_cdist.dist_cluster_resolver_task_type)
 
     @property
     def task_id(self) -> Optional[int]:
-        """The index of this process in its job; None: not known."""
+        """The index of this process in its job; None if it is not known."""
         number = int(_ask(_cdist.dist_cluster_resolver_task_id, self._handle))
         return None if number == TASK_UNSET else number
 
     @property
     def rpc_layer(self) -> Optional[str]:
-        """What stands before addresses; None: nothing is known."""
+        """The RPC layer, which is prefixed to addresses; None if it is not set."""
         return self._text(_cdist.dist_cluster_resolver_rpc_layer)
 
     @property
     def environment(self) -> Optional[str]:
-        """A word for where the cluster runs; None: none."""
+        """The name of the platform on which the cluster runs; None if it is not set."""
         return self._text(_cdist.dist_cluster_resolver_environment)
 
     def master(
         self, task_type: Optional[str] = None, task_id: TaskId = None, rpc_layer: Optional[str] = None
     ) -> str:
-        """Where to connect to: "grpc://host:port". rpc_layer: None: the resolver's; "": none."""
+        """Returns the address to connect to: "grpc://host:port", or "host:port" without an RPC layer.
+
+        task_type, task_id: select a task; None = this process, or what the resolver was created with.
+
+        rpc_layer: "" = no layer; None = that of the resolver.
+        """
         arguments = (task_type, id_number(task_id), rpc_layer)
         return str(_ask(_cdist.dist_cluster_resolver_master, self._handle, *arguments))
 
     def num_accelerators(self, task_type: Optional[str] = None, task_id: TaskId = None) -> int:
-        """How many accelerators a task has, or this process."""
+        """Returns the number of accelerators of a task, or of this process."""
         arguments = (task_type, id_number(task_id))
         return int(_ask(_cdist.dist_cluster_resolver_num_accelerators, self._handle, *arguments))
 
     def gpu_ids(self) -> str:
-        """The GPUs of this process as CUDA_VISIBLE_DEVICES has them, "2,3"; libdist does not set it."""
+        """Returns the GPUs of this process in the format of CUDA_VISIBLE_DEVICES, for example "2,3".
+
+        libdist does not set the variable.
+        """
         return str(_ask(_cdist.dist_cluster_resolver_gpu_ids, self._handle))
 
     def explain(self) -> str:
-        """What was decided, and from where: lines for people."""
+        """Describes each decision and its source, in lines for human readers, which may change in any version."""
         text = _cdist.Text()
         text.explain_cluster(self._handle)
         return str(text.text())
@@ -290,5 +316,5 @@ def slurm_hosts(host_list: str) -> list[str]:
 
 @checked
 def slurm_tasks_per_node(tasks_per_node: str) -> list[int]:
-    """The numbers of a list as Slurm writes them: "2(x3),1" is 2, 2, 2, 1."""
+    """Returns the numbers of a Slurm list of task counts: "2(x3),1" becomes 2, 2, 2, 1."""
     return list(_cdist.dist_slurm_expand_tasks_per_node(tasks_per_node, MAX_CLUSTER_TASKS))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a program asks its collectives to be done (TensorFlow: CommunicationOptions)."""
+"""CommunicationOptions: how collectives communicate (TensorFlow: CommunicationOptions)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class CommunicationOptions(Fields):
     __slots__ = ()
 
     def merge(self, over: Optional[CommunicationOptions]) -> CommunicationOptions:
-        """Returns these options, overridden by those that `over` sets; with None a copy."""
+        """Returns these options, overridden by those that `over` sets; a copy if `over` is None."""
         native = _cdist.dist_communication_options()
         given = None if over is None else over._native()
         _cdist.dist_communication_options_merge(self._native(), given, native)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The coordinator of a job with parameter servers (TensorFlow: ClusterCoordinator with a ParameterServerStrategy).
 
-It keeps variables on the tasks of job "ps", and gives closures to those of job "worker": server.py. What is promised of
-workers that are lost is in libdist's headers, coordinator.h.
+It keeps variables on the tasks of job "ps" and runs closures on the tasks of job "worker"; see server.py. The header
+dist/experimental/coordinator.h describes what happens if a worker or a parameter server is lost.
 """
 
 from __future__ import annotations
@@ -40,51 +40,51 @@ if TYPE_CHECKING:
     from .strategy import Strategy
 
 class VariableSpec(NamedTuple):
-    """What a variable on parameter servers is like."""
+    """The dtype, shape and number of parts of a variable on parameter servers."""
 
     dtype: DType
     shape: tuple[int, ...]
     num_parts: int
-    """Into how many parts its first dimension is divided."""
+    """Number of parts into which the first dimension is divided."""
 
 
 class VariablePart(NamedTuple):
-    """A part of a variable: its rows begin .. begin + rows - 1."""
+    """A part of a variable: the rows begin .. begin + rows - 1."""
 
     device: str
-    """Where it lies: "/job:ps/replica:0/task:1/device:CPU:0"."""
+    """Device that holds the part: "/job:ps/replica:0/task:1/device:CPU:0"."""
     begin: int
     rows: int
 
 
 class CoordinatorStats(NamedTuple):
-    """What a coordinator does, in numbers."""
+    """The counters of a coordinator."""
 
     num_ps: int
     num_workers: int
     workers_up: int
-    """That have work, or may have it."""
+    """Workers that have closures or can take some."""
     queued: int
     """Closures that no worker has."""
     in_flight: int
-    """That one has."""
+    """Closures that a worker has."""
     scheduled: int
-    """In all."""
+    """Closures scheduled in total."""
     completed: int
-    """That ended well."""
+    """Closures that have finished without an error."""
     failed: int
     cancelled: int
     losses: int
-    """How often a closure came back from a worker."""
+    """How often a closure was lost with its worker."""
     mark: int
-    """All closures below have ended."""
+    """All closures with lower numbers have finished."""
     bytes_sent: int
-    """To all servers: messages, without what gRPC adds."""
+    """Message bytes sent to all servers, without the overhead of gRPC."""
     bytes_received: int
 
 
 class _Shared(Kept):
-    """What the Coordinators of one strategy share: the partitioner, which is used until the last of them is closed."""
+    """The partitioner that the Coordinators of one strategy share; it is used until the last of them is closed."""
 
     def __del__(self, _release: Any = _calls.release) -> None:
         for token in self.tokens:
@@ -97,15 +97,19 @@ _creating = threading.Lock()
 
 @checked
 class Coordinator(Native, Reader):
-    """Keeps variables on parameter servers, and has workers run closures side by side; Strategy.coordinator() makes it.
+    """Keeps variables on parameter servers and runs closures on workers; Strategy.coordinator() creates it.
 
-    strategy = libdist.Strategy(kind=StrategyKind.PARAMETER_SERVER)   # TF_CONFIG says which servers there are
-    with strategy.coordinator() as coordinator:
-        coordinator.create_variable("w", np.zeros(10))
-        for batch in batches:
-            coordinator.schedule("train", batch)
-        coordinator.join()
-        print(coordinator.read("w"))
+        strategy = libdist.Strategy(kind=libdist.StrategyKind.PARAMETER_SERVER)   # TF_CONFIG lists the servers
+        with strategy.coordinator() as coordinator:
+            coordinator.create_variable("w", np.zeros(10))
+            for batch in batches:
+                coordinator.schedule("train", batch)
+            coordinator.join()
+            print(coordinator.read("w"))
+
+    Closures run concurrently and do not wait for each other. The effects of a closure are applied exactly once on each
+    parameter server, even if the closure runs again because its worker was lost. If a parameter server is lost, further
+    calls raise Aborted.
     """
 
     def __init__(self, strategy: Strategy, **options: Unpack[CoordinatorOptions]) -> None:
@@ -122,7 +126,7 @@ class Coordinator(Native, Reader):
 
     @property
     def strategy(self) -> Strategy:
-        """Whose coordinator it is."""
+        """The strategy to which the coordinator belongs."""
         return self._strategy
 
     # ---- variables -------------------------------------------------------------------------------------------------
@@ -133,7 +137,13 @@ class Coordinator(Native, Reader):
         initial: TensorLike,
         **options: Unpack[PsVariableOptions],
     ) -> None:
-        """Creates a variable; the parameter servers get variables, and parts of divided ones, in turn."""
+        """Creates a variable on the parameter servers.
+
+        Variables, and the parts of divided variables, are placed on the servers in turn, in the order of creation.
+        Waits until the servers are available, at most for the coordinator's timeout.
+
+        initial: initial value, which sets the shape and the dtype.
+        """
         handle = self._native()
         native = ps_variable_options(**options)
         given = [_tensors.give(initial)]
@@ -149,18 +159,18 @@ class Coordinator(Native, Reader):
 
     @property
     def variables(self) -> list[str]:
-        """The names of the variables, in the order of their creation."""
+        """The names of the variables, in the order of creation."""
         handle = self._native()
         count = _cdist.dist_coordinator_num_variables(handle)
         return [str(_cdist.dist_coordinator_variable_name(handle, index)) for index in range(count)]
 
     def variable_spec(self, name: str) -> VariableSpec:
-        """What a variable is like."""
+        """Returns the dtype, the shape and the number of parts of a variable."""
         (_, dtype, shape, *_), num_parts = _cdist.dist_coordinator_variable_spec(self._native(), name)
         return VariableSpec(DType(dtype), tuple(shape), int(num_parts))
 
     def variable_part(self, name: str, part: int) -> VariablePart:
-        """Where a part of a variable lies, and which rows it has."""
+        """Returns the device of a part of a variable, and the rows that it has."""
         return VariablePart(*_cdist.dist_coordinator_variable_part(self._native(), name, part))
 
     def _read(self, names: Sequence[str]) -> list[Any]:
@@ -173,7 +183,10 @@ class Coordinator(Native, Reader):
         return result
 
     def read_rows(self, name: str, indices: Any) -> Array:
-        """Rows of a variable, as an embedding is looked up: indices are int32 or int64 [k]."""
+        """Reads rows of a variable, for example of an embedding.
+
+        indices: row numbers, int32 or int64 [k]. The result has the shape [k, ...].
+        """
         handle, given = self._native(), values.make_tensor(_cdist.dist_get_strategy(), indices)
         rows: Array = interruptible(
             lambda: values.owned(_cdist.dist_coordinator_read_rows(handle, name, given._handle))
@@ -181,31 +194,41 @@ class Coordinator(Native, Reader):
         return rows
 
     def assign(self, name: str, value: Any, how: Assign = Assign.SET) -> None:
-        """Changes a variable at once: `how` is an Assign."""
+        """Assigns a value to a variable immediately, or adds or subtracts it; `how` is an Assign."""
         handle, given = self._native(), values.make_tensor(_cdist.dist_get_strategy(), value)
         interruptible(lambda: _cdist.dist_coordinator_assign(handle, name, int(how), given._handle))
 
     def scatter(self, name: str, how: Scatter, slices: Any) -> None:
-        """Changes rows at once: `how` is a Scatter, slices are (values [k, ...], indices [k])."""
+        """Changes rows of a variable immediately.
+
+        how: a Scatter.
+
+        slices: a pair of values [k, ...] and indices [k], or the result of Strategy.indexed_slices().
+        """
         handle, given = self._native(), slices_of(slices)
         interruptible(lambda: _cdist.dist_coordinator_scatter(handle, name, int(how), given._handle))
 
     def update(self, function: str, names: Sequence[str], *arguments: Any) -> None:
-        """Changes variables that lie alike, at once, by what the parameter servers have: Server.register_update()."""
+        """Updates colocated variables immediately with a function that was registered with Server.register_update()."""
         handle, given, all_names = self._native(), arguments_of(arguments), list(names)
         native = _cdist.dist_coordinator_update
         interruptible(lambda: native(handle, function, all_names, len(all_names), values.handle_of(given)))
 
     def save(self, path: Path) -> None:
-        """Writes a checkpoint of all variables. Closures go on meanwhile: which of them are in it, it knows."""
+        """Writes a checkpoint of all variables. Closures continue meanwhile.
+
+        For each parameter server, the file has the variables of a single moment, and records which closures they
+        include.
+        """
         handle, where = self._native(), os.fspath(path)
         interruptible(lambda: _cdist.dist_coordinator_save(handle, where))
 
     def restore(self, path: Path) -> int:
-        """Gives all variables the values of a checkpoint, before the first closure.
+        """Restores all variables from a checkpoint. Call this before scheduling the first closure.
 
-        It gives the number of the first closure to schedule again, in the same order: those after it whose effects are
-        in the file already change nothing a second time. 0 for files of other programs.
+        Returns the number of the first closure to schedule again. Schedule the closures again from there, in the same
+        order: effects that the file already includes are not applied a second time. The result is 0 for files of other
+        programs.
         """
         handle, where = self._native(), os.fspath(path)
         return int(interruptible(lambda: _cdist.dist_coordinator_restore(handle, where)))
@@ -213,10 +236,15 @@ class Coordinator(Native, Reader):
     # ---- closures --------------------------------------------------------------------------------------------------
 
     def schedule(self, function: str, *arguments: Any, **options: Unpack[ScheduleOptions]) -> RemoteValue:
-        """Has a worker run what it has registered as `function`: what that comes to, later.
+        """Schedules a closure on a worker, and returns its future result.
 
-        Raises what an earlier closure failed with, once; nothing is scheduled then. The memory of arrays is used until
-        the closure has ended.
+        Waits while there are max_queued unfinished closures. If an earlier closure has failed, raises its error, once,
+        and schedules nothing.
+
+        function: the name under which the workers have registered the closure.
+
+        arguments: values that can be sent: tensors, texts, None, and lists, tuples and dictionaries of them. Do not
+        change an array before the closure has finished.
         """
         given = arguments_of(arguments)
         options["cancel"] = cancel = options.get("cancel") or Cancel()
@@ -226,45 +254,48 @@ class Coordinator(Native, Reader):
         return RemoteValue._of(remote, self)
 
     def join(self, timeout: Wait = None, cancel: Optional[Cancel] = None) -> None:
-        """Waits until all closures have ended; raises what one failed with, once.
+        """Waits until all closures have finished. If one has failed, raises its error, once.
 
-        timeout: seconds; None or negative: no limit. DeadlineExceeded names a server that is not there.
+        timeout: seconds; None or negative = no limit. Raises DeadlineExceeded, which names a server that is not
+        available.
         """
         cancel = Cancel() if cancel is None else cancel
         with Watch(cancel.signal):
             _cdist.dist_coordinator_join(self._native(), wait_limit(timeout), cancel._native())
 
     def done(self) -> bool:
-        """Whether all closures have ended; raises what one failed with, once."""
+        """Returns whether all closures have finished. If one has failed, raises its error, once."""
         return bool(_cdist.dist_coordinator_done(self._native()))
 
     def create_per_worker(self, name: str, function: str, *arguments: Any) -> None:
-        """Has each worker run `function` once, and keep what it returns for its closures: Closure.per_worker(name).
+        """Runs the closure `function` once on each worker, and keeps its result there.
 
-        That may be any object: it is not sent. A worker that returns runs it again.
+        Closures get it with Closure.per_worker(name). The result is not sent and can be any object. A worker that
+        returns after a failure runs the function again.
         """
         handle, given = self._native(), arguments_of(arguments)
         native = _cdist.dist_coordinator_create_per_worker
         interruptible(lambda: native(handle, name, function, values.handle_of(given)))
 
     def query(self) -> CoordinatorStats:
-        """What the coordinator does now, in numbers."""
+        """Returns the counters of the coordinator."""
         record = _cdist.dist_coordinator_stats()
         _cdist.dist_coordinator_query(self._native(), record)
         return CoordinatorStats(*(getattr(record, name) for name in CoordinatorStats._fields))
 
     def write_trace(self) -> str:
-        """The latest closures as a trace for Perfetto or chrome://tracing, a row for each worker: JSON."""
+        """Returns the latest closures as a JSON trace for Perfetto or chrome://tracing, with one row for each worker.
+        """
         text = _cdist.Text()
         text.write_coordinator_trace(self._native())
         return str(text.text())
 
-    # ---- its end ---------------------------------------------------------------------------------------------------
+    # ---- closing -----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Ends the coordinator, once all Coordinators of its strategy are closed.
+        """Closes the coordinator, once all Coordinators of its strategy are closed.
 
-        Closures that have no end are Cancelled, and the servers end. Remote values stay readable.
+        Unfinished closures fail with Cancelled, and the servers are asked to stop. Remote values stay readable.
         """
         self._end(_cdist.dist_coordinator_destroy)
         self._kept = None

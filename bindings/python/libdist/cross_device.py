@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cross-device operations (TensorFlow: CrossDeviceOps), and functions of the program's own in their place."""
+"""Cross-device operations (TensorFlow: CrossDeviceOps), and functions of your own in their place."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 ReduceFn = Callable[[ReduceOp, list[Any], Any], None]
-"""reduce(op, components, out): out[...] = components[0] op components[1] ..."""
+"""reduce(op, components, out) writes the reduction of the components to out."""
 BroadcastFn = Callable[[Any, list[Any]], None]
-"""broadcast(value, copies): copies[r][...] = value"""
+"""broadcast(value, copies) writes the value to each copy."""
 GatherFn = Callable[[list[Any], int, Any], None]
-"""gather(components, axis, out): out[...] = the components one after another along the axis"""
+"""gather(components, axis, out) writes the components to out, one after another along the axis."""
 
 
 @checked
 class HostFunctions:
-    """Functions that reduce, broadcast and gather values from outside runs in the place of libdist's.
+    """Functions of your own that reduce, broadcast and gather values outside runs.
 
-    For a CrossDevice, which needs `reduce`, or for a strategy of the program's own (`shared_copy`: all replicas share a
-    variable's copy). They get arrays, and write into those that libdist has made. None: libdist's.
+    Pass them to a CrossDevice, which requires `reduce`, or to a strategy as its option `functions`. The functions
+    receive arrays, and write to arrays that libdist has allocated. None selects libdist's implementation.
+
+    shared_copy: True = all replicas of the strategy share one copy of each variable.
     """
 
     def __init__(
@@ -49,12 +51,12 @@ class HostFunctions:
         self._failures = _calls.Failures()
 
     def _set(self, options: Any, token: int) -> None:
-        """For a strategy's options."""
+        """Sets the functions in a strategy's options."""
         given = (self.reduce, self.broadcast, self.gather)
         options.set_functions(token, int(self.shared_copy), *(int(fn is not None) for fn in given))
 
     def _set_cross_device(self, options: Any, token: int) -> None:
-        """For the options of a CrossDevice."""
+        """Sets the functions in the options of a CrossDevice."""
         options.set_functions(token, int(self.broadcast is not None), int(self.gather is not None))
 
     def on_reduce_components(self, op: int, components: int, n: int, out: int) -> int:
@@ -93,14 +95,14 @@ def _writable(tensors: int, index: int) -> Any:
 
 @checked
 class CrossDevice(Native):
-    """Who reduces, broadcasts and gathers values from outside runs, for a strategy or without one. Immutable."""
+    """Reduces, broadcasts and gathers values outside runs, for a strategy or without one. Immutable."""
 
     def __init__(
         self,
         kind: CrossDeviceKind = CrossDeviceKind.DEFAULT,
         **options: Unpack[CrossDeviceOptions],
     ) -> None:
-        """kind: which implementation it is."""
+        """kind: which implementation it uses."""
         self._handle = 0
         self._callbacks = Kept()
         accumulate, functions = options.get("accumulate"), options.get("functions")
@@ -117,17 +119,17 @@ class CrossDevice(Native):
 
     @property
     def kind(self) -> CrossDeviceKind:
-        """Which it is."""
+        """The implementation."""
         return CrossDeviceKind(_cdist.dist_cross_device_kind_of(self._native()))
 
     @property
     def device(self) -> Optional[str]:
-        """The full name of reduce_to_device; None where there is none."""
+        """The full name of reduce_to_device; None if there is none."""
         device: Optional[str] = _cdist.dist_cross_device_device(self._native())
         return device
 
     def reduce(self, op: OpName, value: Any, destination: Where) -> Any:
-        """Strategy.reduce_to() without a strategy."""
+        """Reduces a value to a destination, like Strategy.reduce_to(), without a strategy."""
         maker = _cdist.dist_get_strategy()
         given = values.make(maker, value)
         where = Destinations(maker, [destination] if destination is not None else [])
@@ -135,7 +137,7 @@ class CrossDevice(Native):
         return values.owned(self._call(native, op_number(op), given._handle, where.get()))
 
     def batch_reduce(self, op: OpName, pairs: Sequence[tuple[Any, Where]]) -> list[Any]:
-        """Strategy.batch_reduce_to() without a strategy."""
+        """Reduces several (value, destination) pairs, like Strategy.batch_reduce_to(), without a strategy."""
         maker = _cdist.dist_get_strategy()
         given = [values.make(maker, value) for value, _ in pairs]
         where = Destinations(maker, _all_or_none(pairs))
@@ -146,19 +148,19 @@ class CrossDevice(Native):
         ]
 
     def broadcast(self, value: Any, destination: Where) -> Any:
-        """Strategy.broadcast_to() without a strategy."""
+        """Places a value at a destination, like Strategy.broadcast_to(), without a strategy."""
         maker = _cdist.dist_get_strategy()
         given = values.make(maker, value)
         where = Destinations(maker, [destination] if destination is not None else [])
         return values.owned(self._call(_cdist.dist_cross_device_broadcast, given._handle, where.get()))
 
     def gather(self, value: Any, axis: int = 0) -> Any:
-        """Strategy.gather() without a strategy."""
+        """Concatenates the components of a value, like Strategy.gather(), without a strategy."""
         given = values.make(_cdist.dist_get_strategy(), value)
         return values.owned(self._call(_cdist.dist_cross_device_gather, given._handle, axis))
 
     def close(self) -> None:
-        """Ends them for the program; strategies made with them go on."""
+        """Closes the object. Strategies that use it are not affected."""
         if self._handle:
             self._end(_cdist.dist_cross_device_destroy)
 
@@ -171,7 +173,7 @@ class CrossDevice(Native):
     def __del__(self, _destroy: Any = _cdist.dist_cross_device_destroy, _release: Any = _calls.release) -> None:
         if self._handle:
             _destroy(self._handle)
-        if hasattr(self, "_callbacks"):  # a strategy that was made with them keeps this object
+        if hasattr(self, "_callbacks"):  # a strategy that uses the operations keeps this object
             for token in self._callbacks.tokens:
                 _release(token)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets: sources of batches, each split over the replicas, and passes over them."""
+"""Datasets: sources of batches that are split over the replicas, and passes over them."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 @checked
 class Position(NamedTuple):
-    """Where a pass is: plain numbers, to be kept wherever the program likes."""
+    """The position of a pass: plain numbers, which the program can store anywhere."""
 
     pass_number: int = 0
-    """Shuffled orders depend on it."""
+    """Number of the pass. Shuffled orders depend on it."""
     elements: int = 0
-    """Of the source, that are used up."""
+    """Number of elements of the source that have been used up."""
     examples: int = 0
-    """Of the element after them, where one is cut into several batches."""
+    """Number of examples used of the next element, if one element is split into several batches."""
     batches: int = 0
-    """Made of them."""
+    """Number of batches made so far."""
 
 
 def native_position(position: Optional[Position]) -> Any:
-    """A position as the native record."""
+    """Converts a position to a native record."""
     native = _cdist.dist_position()
     if position is not None:
         native.pass_, native.elements, native.examples, native.batches = position
@@ -40,26 +40,26 @@ def native_position(position: Optional[Position]) -> Any:
 
 
 def position_from(native: Any) -> Position:
-    """The position of a native record."""
+    """Converts a native record to a position."""
     return Position(native.pass_, native.elements, native.examples, native.batches)
 
 
 @checked
 class InputContext:
-    """For which part of the input a function makes a dataset (TensorFlow: tf.distribute.InputContext)."""
+    """The part of the input for which a function creates a dataset (TensorFlow: tf.distribute.InputContext)."""
 
     __slots__ = ("num_input_pipelines", "input_pipeline_id", "num_replicas_in_sync")
 
     def __init__(self, num_input_pipelines: int = 1, input_pipeline_id: int = 0, num_replicas_in_sync: int = 1) -> None:
         self.num_input_pipelines = num_input_pipelines
-        """One a worker, or one a replica."""
+        """Number of pipelines: one per worker or one per replica."""
         self.input_pipeline_id = input_pipeline_id
-        """Which of them."""
+        """Index of this pipeline, from 0."""
         self.num_replicas_in_sync = num_replicas_in_sync
-        """Of all workers."""
+        """Number of replicas of all workers."""
 
     def per_replica_batch_size(self, global_batch_size: int) -> int:
-        """What one replica gets of a global batch."""
+        """Returns one replica's share of a global batch. Raises InvalidArgument if the size is not divisible."""
         native = _cdist.dist_input_context()
         for name in self.__slots__:
             setattr(native, name, getattr(self, name))
@@ -70,7 +70,7 @@ DatasetFn = Callable[[InputContext], "Dataset"]
 
 
 class _AnySource:
-    """A function that makes elements, for as long as a dataset or an iterator of it uses it."""
+    """A function that makes elements; it is kept for as long as a dataset or an iterator uses it."""
 
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
@@ -78,7 +78,7 @@ class _AnySource:
         self.failures = _calls.Failures()
 
     def make(self, native: Callable[..., int], handle: int, *arguments: Any) -> int:
-        """Creates the dataset; libdist's release ends the token."""
+        """Creates the dataset. libdist's release callback releases the token."""
         token = _calls.keep(self)
         *before, options = arguments
         try:
@@ -88,7 +88,7 @@ class _AnySource:
             raise
 
     def element(self, fn: Callable[..., Any], *arguments: Any) -> int:
-        """What a function made, handed over."""
+        """Calls the function and transfers its result to libdist."""
         try:
             maker = self.strategy._handle if self.strategy._owned else 0
             return values.make(maker or _cdist.dist_get_strategy(), self.context.call(fn, *arguments))._hand_over()
@@ -107,7 +107,8 @@ class Source(_AnySource):
 
     @staticmethod
     def of_iterables(make: Callable[[], Iterable[Any]], strategy: Strategy) -> Source:
-        """Iterables, which know no index: one is begun where a pass begins, and run through to where it goes on."""
+        """Returns the source for iterables. A pass starts a new one and, lacking an index, reads it up to its position.
+        """
         return Source(_Passes(make), strategy)
 
     def on_source(self, index: int) -> int:
@@ -115,7 +116,7 @@ class Source(_AnySource):
 
 
 class _Passes:
-    """Elements by index out of iterables: each pass asks for 0, 1, 2 ... or begins further on."""
+    """Returns elements of iterables by index: each pass asks for 0, 1, 2 ..., or starts further on."""
 
     def __init__(self, make: Callable[[], Iterable[Any]]) -> None:
         self.make = make
@@ -145,7 +146,7 @@ class FileSource(_AnySource):
 
 
 class FromFunction:
-    """The function of dataset_from_function(), and the sources of what it made."""
+    """The function of dataset_from_function(), and the sources of the datasets that it returned."""
 
     def __init__(self, fn: DatasetFn) -> None:
         self.fn = fn
@@ -180,7 +181,12 @@ class _Reduction:
 
 @checked
 class Dataset(Returned):
-    """A source of batches, each split over the replicas. Every `for batch in dataset` is a pass."""
+    """A source of batches, each split over the replicas. Each iteration over it is a pass.
+
+        dataset = strategy.dataset_from_tensors([features, labels], global_batch_size=64, shuffle=True)
+        for batch in dataset:
+            strategy.run_values(step, batch)  # each replica gets its part of the batch
+    """
 
     def _init(self, strategy: Strategy, handle: int, *sources: _AnySource) -> None:
         self._strategy = strategy
@@ -191,17 +197,27 @@ class Dataset(Returned):
         return DatasetIterator._of(self, _cdist.dist_iterator_create(self._native("Dataset.__iter__")))
 
     def iterate_from(self, position: Position) -> DatasetIterator:
-        """A pass that begins in its middle, where DatasetIterator.position was."""
+        """Starts a pass at a position, which DatasetIterator.position returned.
+
+        The batches continue exactly as they would have from there, even with another number of replicas or another
+        batch size.
+        """
         native = native_position(position)
         return DatasetIterator._of(self, _cdist.dist_iterator_create_at(self._native("Dataset.iterate_from"), native))
 
     @property
     def element_spec(self) -> Any:
-        """What batches are like: their structure, with a text "f32[?, 4]" for each tensor of each replica."""
+        """The structure of the batches, with a text such as "f32[?, 4]" for each tensor of each replica.
+
+        "?" is a size that can differ between batches.
+        """
         return values.owned(self._call(_cdist.dist_dataset_element_spec, self._native("Dataset.element_spec")))
 
     def reduce(self, initial: Any, fn: Callable[[Any, Any], Any]) -> Any:
-        """One value of a whole pass: for each batch, state = fn(state, batch)."""
+        """Reduces a whole pass to one value: for each batch, state = fn(state, batch).
+
+        initial: the first state; may be None.
+        """
         handle = self._native("Dataset.reduce")
         maker = self._strategy._native("Dataset.reduce")
         state = None if initial is None else values.make(maker, initial)
@@ -216,17 +232,22 @@ class Dataset(Returned):
         return values.owned(result)
 
     def explain(self) -> str:
-        """Who reads what of it."""
+        """Describes how the dataset is read: its source, its batches, and what each replica gets of them."""
         text = _cdist.Text()
         text.explain_dataset(self._native("Dataset.explain"))
         return str(text.text())
 
     def check_shards(self, limit: int = 0) -> None:
-        """Checks that every example of the source comes exactly once to one of the workers; raises DataLoss."""
+        """Reads what each worker would read, and checks that every example of the source occurs exactly once.
+
+        Raises DataLoss if a worker misses an example, or if an example occurs several times.
+
+        limit: maximum number of elements to make if the source is a function; 0 = no limit.
+        """
         self._call(_cdist.dist_dataset_check_shards, self._native("Dataset.check_shards"), limit)
 
     def close(self) -> None:
-        """Ends the dataset; its iterators go on."""
+        """Closes the dataset. Its iterators stay valid."""
         self._end(_cdist.dist_dataset_destroy)
 
     def __enter__(self) -> Dataset:
@@ -258,7 +279,7 @@ def call(
     *arguments: Any,
     failures: Optional[_calls.Failures] = None,
 ) -> Any:
-    """A native call that asks sources: what they raised is raised, and not what libdist made of it."""
+    """Makes a native call that reads sources. If a source raises, the call raises the same exception."""
     report: Optional[BaseException] = None
     try:
         result = native(*arguments)
@@ -286,7 +307,7 @@ class DatasetIterator(Returned):
         return self
 
     def _waiting(self) -> AbstractContextManager[Any]:
-        """Around a step, which may wait for other workers."""
+        """Returns a context manager for a step, which may wait for other workers."""
         return nullcontext() if self._workers is None else self._workers._waiting()
 
     def __next__(self) -> Any:
@@ -299,19 +320,23 @@ class DatasetIterator(Returned):
         return values.owned(batch)
 
     def next_optional(self) -> Any:
-        """The next batch, including a last one that next() omits; None at the end (TensorFlow: get_next_as_optional)."""
+        """Returns the next batch, including a last step that next() omits; None at the end of the pass.
+
+        Only a dataset from a function whose batches all have the same shape has such a step (TensorFlow:
+        get_next_as_optional).
+        """
         with self._waiting():
             return values.owned(call(self._sources, _cdist.dist_iterator_next_optional, self._native()))
 
     @property
     def position(self) -> Position:
-        """Where the next batch begins; batches that are made ahead do not count."""
+        """The position at which the next batch begins. Batches that were made ahead do not count."""
         native = _cdist.dist_position()
         _cdist.dist_iterator_position(self._native(), native)
         return position_from(native)
 
     def close(self) -> None:
-        """Ends the pass; waits for a batch that is being made ahead."""
+        """Ends the pass. Waits for a batch that is being made ahead."""
         self._end(_cdist.dist_iterator_destroy)
 
     def __enter__(self) -> DatasetIterator:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What libdist's failures are in Python: one exception class for each status, with the report as fields."""
+"""The exceptions: one class for each status, with the report as attributes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .constants import Collective, Status
 
 
 class DistError(Exception):
-    """A failure that libdist reports. str() is libdist's text: what was wrong, what was expected, what to try.
+    """A failure that libdist reports. str() returns the complete message.
 
-    A program may raise these classes too: in a function that libdist calls, the class is the status that the others
+    Your own functions may raise these classes too. The class then determines the status that other replicas and workers
     see.
     """
 
     status: Status = Status.UNKNOWN
-    """The kind of failure."""
+    """The status of the error."""
 
     def __init__(
         self,
@@ -39,32 +39,32 @@ class DistError(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
-        """What was wrong, what was expected, what to try."""
+        """The message: what failed, with the values; what was expected; and what to do."""
         self.worker = worker
-        """The culprit's process; 0 where there is one."""
+        """The worker at fault; 0 in a strategy of one process."""
         self.replica = replica
-        """The culprit's id; -1: no replica is to blame."""
+        """The id of the replica at fault; -1 = none."""
         self.collective = Collective(collective) if collective in _COLLECTIVES else collective
-        """Where it was noticed."""
+        """The collective in which the error was detected."""
         self.group = group
-        """Which group of replicas met; 0: all."""
+        """Number of the group of replicas; 0 = all replicas."""
         self.sequence = sequence
-        """The collective's number in this run, from 1; 0: outside a collective."""
+        """Number of the collective in this run, from 1; 0 = outside a collective."""
         self.tag = tag
-        """Of the collective."""
+        """The tag of the collective."""
         self.expected = expected
-        """What the majority, or the lowest id, asked for; of an argument, what it must be."""
+        """What most replicas, or the one with the lowest id, requested; of an argument, what it must be."""
         self.received = received
-        """What the culprit asked for, or that it left or did not come; of an argument, what it is."""
+        """What the replica at fault requested, or that it left or did not arrive; of an argument, what it is."""
         self.hint = hint
-        """What to try."""
+        """How to fix the error."""
         self.logical_device = logical_device
-        """Which of the culprit's logical devices it was; -1: the replica as a whole."""
+        """The logical device of the replica at fault; -1 = the whole replica."""
         self.function = function
         """The function of this package that failed."""
         self.parameter = parameter
         """The argument or option at fault."""
-        self._told = ""  # the message with its marks, of libdist itself; "": made in Python
+        self._told = ""  # libdist's message with its marks; "" if the exception was created in Python
 
     def __str__(self) -> str:
         return self.message
@@ -74,79 +74,79 @@ _COLLECTIVES = frozenset(int(collective) for collective in Collective)
 
 
 class Cancelled(DistError):
-    """The run was cancelled."""
+    """The call was cancelled."""
 
     status = Status.CANCELLED
 
 
 class Unknown(DistError):
-    """A function of the program failed in its own way; its own exception is raised where there is one."""
+    """A function of your own failed. Where its exception is available, it is raised instead of this one."""
 
     status = Status.UNKNOWN
 
 
 class InvalidArgument(DistError, ValueError):
-    """The arguments are wrong whatever the state."""
+    """An argument is invalid, whatever the state of the object."""
 
     status = Status.INVALID_ARGUMENT
 
 
 class DeadlineExceeded(DistError, TimeoutError):
-    """A peer did not arrive, or the run did not end, in time."""
+    """A peer did not arrive, or the call did not complete, in time."""
 
     status = Status.DEADLINE_EXCEEDED
 
 
 class NotFound(DistError, LookupError):
-    """No such key, name or file."""
+    """There is no such key, name or file."""
 
     status = Status.NOT_FOUND
 
 
 class AlreadyExists(DistError, ValueError):
-    """A name is taken."""
+    """The name is already in use."""
 
     status = Status.ALREADY_EXISTS
 
 
 class PermissionDenied(DistError, PermissionError):
-    """The system refuses."""
+    """The operating system denied access."""
 
     status = Status.PERMISSION_DENIED
 
 
 class ResourceExhausted(DistError, MemoryError):
-    """No memory, no space, or no thread could be made."""
+    """Memory or disk space is exhausted, or a thread could not be created."""
 
     status = Status.RESOURCE_EXHAUSTED
 
 
 class FailedPrecondition(DistError, RuntimeError):
-    """Right arguments, wrong moment."""
+    """The arguments are valid, but the call is not allowed now: closed, its run has ended, or in the other context."""
 
     status = Status.FAILED_PRECONDITION
 
 
 class Aborted(DistError, RuntimeError):
-    """A peer failed first; the report names it."""
+    """A peer failed first; the error names it."""
 
     status = Status.ABORTED
 
 
 class OutOfRange(DistError, IndexError):
-    """Past the end. Iterators end with StopIteration instead."""
+    """The index is past the end. Iterators raise StopIteration instead."""
 
     status = Status.OUT_OF_RANGE
 
 
 class Unimplemented(DistError, NotImplementedError):
-    """Not offered by this strategy, dtype or build."""
+    """Not supported by this strategy, dtype or build."""
 
     status = Status.UNIMPLEMENTED
 
 
 class Internal(DistError, RuntimeError):
-    """A defect of libdist: please report it."""
+    """A bug in libdist: please report it."""
 
     status = Status.INTERNAL
 
@@ -158,7 +158,7 @@ class Unavailable(DistError, ConnectionError):
 
 
 class DataLoss(DistError):
-    """A file is cut short or corrupt, or the copies of a variable differ."""
+    """A file is truncated or corrupt, or the copies of a variable differ."""
 
     status = Status.DATA_LOSS
 
@@ -187,11 +187,11 @@ _CLASSES: dict[int, type[DistError]] = {
 
 @checked
 def error_of(status: int, message: str, **fields: Any) -> DistError:
-    """The exception of a status; Internal for a number that this version does not know."""
+    """Returns the exception for a status; an Internal for a status that this version does not know."""
     return _CLASSES.get(int(status), Internal)(message, **fields)
 
 
-# In another process an exception arrives as one of libdist's. As in TensorFlow's py_function, a TypeError is an
+# In another process, an exception arrives as one of libdist's. As in TensorFlow's py_function, a TypeError becomes an
 # InvalidArgument, which is a ValueError.
 _CARRIED: tuple[tuple[type[Exception], type[DistError]], ...] = (
     (ValueError, InvalidArgument),
@@ -205,7 +205,7 @@ _CARRIED: tuple[tuple[type[Exception], type[DistError]], ...] = (
 
 
 def carried(error: BaseException, message: str) -> DistError:
-    """The exception that another process gets for what a function raised."""
+    """Returns the exception that another process gets if a function has raised `error`."""
     if isinstance(error, DistError):
         return error_of(error.status, message)
     return next((kind for given, kind in _CARRIED if isinstance(error, given)), Unknown)(message)
@@ -213,13 +213,14 @@ def carried(error: BaseException, message: str) -> DistError:
 
 @checked
 def status_name(status: int) -> str:
-    """A status as a word, "INVALID_ARGUMENT"; "UNKNOWN_STATUS" for a number that this version does not have."""
+    """Returns the name of a status, for example "INVALID_ARGUMENT"; "UNKNOWN_STATUS" if this version does not know it.
+    """
     name: str = _cdist.dist_status_name(int(status))
     return name
 
 
 def _from_record(record: bytes) -> DistError:
-    """The exception of what dist.i's dist_swig_error() wrote; the native layer calls this where a call fails."""
+    """Converts a record of dist_swig_error() in dist.i to an exception. The native layer calls this."""
     fields = [field.decode("utf-8", "replace") for field in record.split(b"\0")]
     status, worker, replica, collective, group, sequence = map(int, fields[:6])
     error = error_of(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups: some of a strategy's replicas, which meet without the others."""
+"""Groups: some of a strategy's replicas, for collectives among them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 @checked
 class Group(Native):
-    """Some replicas of a strategy, for collectives among them: the option `group`. Made and closed between runs."""
+    """Some replicas of a strategy, for collectives among them; Strategy.group() creates it.
+
+    Pass it as the option `group` of a collective. Create and close groups between runs.
+    """
 
     def __init__(self, strategy: Strategy, replica_ids: Sequence[int]) -> None:
         self._handle = 0
@@ -27,7 +30,7 @@ class Group(Native):
 
     @classmethod
     def _borrowed(cls, strategy: Strategy, handle: int) -> Group:
-        """A group that the strategy has made for itself, and ends."""
+        """Returns a group that the strategy has created for itself and destroys itself."""
         group = cls.__new__(cls)
         group._handle, group._strategy, group._owned = handle, strategy, False
         strategy._children.add(group)
@@ -35,15 +38,15 @@ class Group(Native):
 
     @property
     def size(self) -> int:
-        """How many replicas it has."""
+        """The number of replicas in the group."""
         return int(_cdist.dist_group_size(self._native()))
 
     def rank(self, replica_id: int) -> int:
-        """The rank of a replica in the group; -1 where it is no member."""
+        """Returns the rank of a replica in the group; -1 if it is not a member."""
         return int(_cdist.dist_group_rank(self._native(), replica_id))
 
     def close(self) -> None:
-        """Ends the group; the strategy's end does too."""
+        """Destroys the group, between runs. Closing the strategy does this too."""
         strategy = self._strategy._handle
         if self._owned and strategy:
             self._end(lambda handle: _cdist.dist_group_destroy(strategy, handle))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics: numbers that are gathered over the updates of all replicas; and the losses' scaling."""
+"""Metrics, which accumulate a number over the updates of all replicas, and functions that scale losses."""
 
 from __future__ import annotations
 
@@ -22,9 +22,13 @@ if TYPE_CHECKING:
 
 @checked
 class Metric(Native):
-    """A sum, mean or accuracy over all updates of all replicas; Strategy.metric() makes it.
+    """A sum, mean or accuracy over the updates of all replicas; Strategy.metric() creates it.
 
-    Replica.update_metric() adds to it. Sums are exact: the result depends on no order.
+        metric = strategy.metric(libdist.MetricKind.MEAN, "loss")
+        strategy.run(lambda replica: replica.update_metric(metric, losses[replica.id]))
+        print(metric.result())
+
+    Sums are exact: the result does not depend on the order of the updates or on the number of replicas.
     """
 
     def __init__(self, strategy: Strategy, kind: MetricKind = MetricKind.MEAN, name: Optional[str] = None) -> None:
@@ -34,17 +38,17 @@ class Metric(Native):
 
     @property
     def kind(self) -> MetricKind:
-        """What it computes."""
+        """The kind of the metric."""
         return MetricKind(_cdist.dist_metric_kind_of(self._native()))
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """The name of the metric, used in messages."""
         return str(_cdist.dist_metric_name(self._native()))
 
     @property
     def variable(self) -> Variable:
-        """What holds its state, for checkpoints; valid while the metric is."""
+        """The variable that holds the state, for checkpoints; valid while the metric exists."""
         handle = _cdist.dist_metric_variable(self._native())
         known = _variables.get(handle)
         variable = known if known is not None else Variable._of(self._strategy, handle, "owner")
@@ -52,17 +56,20 @@ class Metric(Native):
         return variable
 
     def result(self) -> float:
-        """The metric over all updates since it was made or reset."""
+        """Computes the metric over all updates since it was created or reset; 0 for a mean without updates.
+
+        Waits while a run is in progress, and for the other workers.
+        """
         handle = self._strategy._native("Metric.result")
         with self._strategy._waiting():
             return float(_cdist.dist_metric_result(handle, self._native()))
 
     def reset(self) -> None:
-        """Forgets all updates of all replicas."""
+        """Discards all updates of all replicas. Waits while a run is in progress."""
         _cdist.dist_metric_reset(self._strategy._native("Metric.reset"), self._native())
 
     def close(self) -> None:
-        """Ends the metric."""
+        """Destroys the metric. Do not close it while a run uses it."""
         variable = _variables.get(_cdist.dist_metric_variable(self._handle)) if self._handle else None
         self._end(_cdist.dist_metric_destroy)
         if variable is not None:
@@ -85,7 +92,7 @@ class Metric(Native):
 
 
 def _scalar_like(loss: Any) -> Any:
-    """Room for a scalar of a loss's dtype."""
+    """Allocates a scalar with the dtype of a loss."""
     if isinstance(loss, _tensors.Tensor):
         return _tensors.Tensor(np.empty((), np.uint16), loss.dtype)
     return np.empty((), loss.dtype)
@@ -96,11 +103,17 @@ def average_loss(
     replica: Optional[Replica], per_example_loss: TensorLike, sample_weight: Optional[TensorLike] = None,
     global_batch_size: int = 0,
 ) -> Any:
-    """A replica's share of the loss: the sum of weight * loss, divided by the global batch size.
+    """Returns a replica's share of the loss: the sum of weight * loss, divided by the global batch size.
 
-    0: the size of the loss's first dimension times the number of replicas. The sum over all replicas of what this
-    gives is the average over the global batch (TensorFlow: tf.nn.compute_average_loss). `replica` may be None with a
-    global batch size.
+    The sum of the shares of all replicas is the average over the global batch (TensorFlow: tf.nn.compute_average_loss).
+
+    replica: may be None if global_batch_size is passed.
+
+    per_example_loss: one or more dimensions, of float16, bfloat16, float32 or float64.
+
+    sample_weight: a scalar, or a tensor of the shape of the loss; None = 1.
+
+    global_batch_size: 0 = size of the loss's first dimension times the number of replicas.
     """
     if replica is not None:
         replica._check("average_loss")
@@ -115,7 +128,8 @@ def average_loss(
 
 @checked
 def scale_regularization_loss(replica: Optional[Replica], loss: TensorLike) -> Any:
-    """A replica's share of a loss that every replica has whole: its sum divided by the number of replicas."""
+    """Returns a replica's share of a loss that is the same on all replicas: its sum divided by the number of replicas.
+    """
     if replica is not None:
         replica._check("scale_regularization_loss")
     loss = loss if isinstance(loss, _tensors.Tensor) else np.asarray(loss)

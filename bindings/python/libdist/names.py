@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of TensorFlow's enumerators, as numbers and back; device names; what this build is.
+"""Names of enum members as in TensorFlow, device names, and the version and features of this build.
 
-The numbers may be members of libdist's enums, or plain; a *_name() gives None for a number that has no name.
+Functions accept members of libdist's enums or their numbers. The functions *_name() return None for a number that has
+no name.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ def _from_name(domain: int, name: str) -> int:
 
 @checked
 def version() -> int:
-    """The version of the library that runs: major * 10000 + minor * 100 + patch."""
+    """Returns the version of the loaded library: major * 10000 + minor * 100 + patch."""
     return int(_cdist.dist_version())
 
 
 @checked
 def has_feature(name: str) -> bool:
-    """Returns whether this process can use "numa", "pinning", "isal", "grpc" or "gloo".
+    """Returns whether this process can use a feature: "numa", "pinning", "isal", "grpc" or "gloo".
 
     For the last two it loads the library, which stays in the process.
     """
@@ -39,13 +40,13 @@ def has_feature(name: str) -> bool:
 
 @checked
 def canonical_device(name: str) -> str:
-    """A device's name in full; what `name` leaves out is as in CPU:0."""
+    """Returns the full form of a device name. Parts that `name` omits are those of CPU:0."""
     return str(_cdist.dist_canonical_device(name))
 
 
 @checked
 def reduce_op_name(op: int) -> Optional[str]:
-    """Of a ReduceOp: "SUM", "MEAN" ..."""
+    """Returns the name of a ReduceOp: "SUM", "MEAN" ..."""
     return _name(_cdist.DIST_ENUM_REDUCE_OP, op)
 
 
@@ -65,77 +66,77 @@ OpName = Annotated[Union[ReduceOp, str], Rule(_fit_op, _AN_OPERATOR)]
 
 
 def op_number(op: Union[int, str]) -> int:
-    """The number of an OpName."""
+    """Returns the number of a ReduceOp or its name."""
     return int(ReduceOp[op.upper()]) if isinstance(op, str) else int(op)
 
 
 @checked
 def cross_device_name(kind: int) -> Optional[str]:
-    """Of a CrossDeviceKind: "REDUCTION_TO_ONE_DEVICE" ..."""
+    """Returns the name of a CrossDeviceKind: "REDUCTION_TO_ONE_DEVICE" ..."""
     return _name(_cdist.DIST_ENUM_CROSS_DEVICE, kind)
 
 
 @checked
 def synchronization_name(synchronization: int) -> Optional[str]:
-    """Of a Synchronization: "ON_READ" ..."""
+    """Returns the name of a Synchronization: "ON_READ" ..."""
     return _name(_cdist.DIST_ENUM_SYNCHRONIZATION, synchronization)
 
 
 @checked
 def aggregation_name(aggregation: int) -> Optional[str]:
-    """Of an Aggregation: "ONLY_FIRST_REPLICA" ..."""
+    """Returns the name of an Aggregation: "ONLY_FIRST_REPLICA" ..."""
     return _name(_cdist.DIST_ENUM_AGGREGATION, aggregation)
 
 
 @checked
 def input_mode_name(mode: int) -> Optional[str]:
-    """Of an InputMode: "PER_WORKER" ..."""
+    """Returns the name of an InputMode: "PER_WORKER" ..."""
     return _name(_cdist.DIST_ENUM_INPUT_MODE, mode)
 
 
 @checked
 def shard_policy_name(policy: int) -> Optional[str]:
-    """Of a ShardPolicy: "AUTO" ..."""
+    """Returns the name of a ShardPolicy: "AUTO" ..."""
     return _name(_cdist.DIST_ENUM_SHARD_POLICY, policy)
 
 
 @checked
 def reduce_op_from_name(name: str) -> ReduceOp:
-    """ "SUM" or "MEAN", in any case; other operators are no reduction of values from outside."""
+    """Returns the ReduceOp named "SUM" or "MEAN", in any case: the operators that reduce values outside runs."""
     return ReduceOp(_from_name(_cdist.DIST_ENUM_VALUE_REDUCTION, name))
 
 
 @checked
 def reduce_op_from_aggregation(aggregation: int) -> ReduceOp:
-    """The operator by which a variable of this aggregation is reduced."""
+    """Returns the operator that reduces a variable with this aggregation."""
     return ReduceOp(_cdist.dist_reduce_op_from_aggregation(int(aggregation)))
 
 
 @checked
 def cross_device_from_name(name: str) -> CrossDeviceKind:
-    """As cross_device_name() gives it, in any case."""
+    """Returns the CrossDeviceKind with this name, in any case."""
     return CrossDeviceKind(_from_name(_cdist.DIST_ENUM_CROSS_DEVICE, name))
 
 
 @checked
 def synchronization_from_name(name: str) -> Synchronization:
-    """As synchronization_name() gives it, in any case."""
+    """Returns the Synchronization with this name, in any case."""
     return Synchronization(_from_name(_cdist.DIST_ENUM_SYNCHRONIZATION, name))
 
 
 @checked
 def aggregation_from_name(name: str) -> Aggregation:
-    """As aggregation_name() gives it, in any case."""
+    """Returns the Aggregation with this name, in any case."""
     return Aggregation(_from_name(_cdist.DIST_ENUM_AGGREGATION, name))
 
 
 @checked
 def input_mode_from_name(name: str) -> InputMode:
-    """As input_mode_name() gives it, in any case."""
+    """Returns the InputMode with this name, in any case."""
     return InputMode(_from_name(_cdist.DIST_ENUM_INPUT_MODE, name))
 
 
 @checked
 def shard_policy_from_name(name: str) -> ShardPolicy:
-    """As shard_policy_name() gives it, in any case."""
+    """Returns the ShardPolicy with this name, in any case."""
     return ShardPolicy(_from_name(_cdist.DIST_ENUM_SHARD_POLICY, name))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Network: how workers that are strategies of one process reach each other."""
+"""Network: connects workers that are strategies of one process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Held:
-    """The native network: it ends when the Network is closed and nobody makes a strategy with it any more."""
+    """The native network. It is destroyed when the Network is closed and no call uses it any more."""
 
     def __init__(self, handle: int) -> None:
         self.handle = handle
@@ -27,15 +27,17 @@ class Held:
 
 @checked
 class Network(Native):
-    """The network of workers that are strategies of this process, for tests and for trying things out.
+    """Connects workers that are strategies of this process, for tests and experiments.
 
-    network = libdist.Network(2)
-    libdist.Strategy(2, kind=StrategyKind.MULTI_WORKER_MIRRORED, cluster_resolver=resolver_of_worker_0, network=network)
+        network = libdist.Network(2)
+        libdist.Strategy(2, kind=libdist.StrategyKind.MULTI_WORKER_MIRRORED, cluster_resolver=resolver, network=network)
 
-    and the same for worker 1; each is used on a thread of its own. A worker joins once, when its strategy is made; it has
-    left when that has ended, and nobody can take its place. All workers make the same calls in the same order: runs, and
-    what reduces, gathers, creates variables or reads one that is synchronized on reading. Those wait for the other
-    workers, up to the strategy's timeout.
+    Create worker 1 in the same way, with a resolver of its own. Each worker runs on its own thread. A worker joins when
+    its strategy is created and leaves when it is closed; no other worker can take its place.
+
+    All workers must make the same calls in the same order: runs, functions that reduce or gather, creating variables,
+    and reading a variable that is synchronized on reading. These calls wait for the other workers, up to the strategy's
+    timeout.
     """
 
     def __init__(self, num_workers: int, **options: Unpack[NetworkOptions]) -> None:
@@ -44,7 +46,7 @@ class Network(Native):
         self._held = Held(_cdist.dist_network_create(num_workers, network_options(**options)))
 
     def close(self) -> None:
-        """Gives the network up; strategies that are in it keep it."""
+        """Closes the network. Strategies that use it keep it."""
         self._held = None
 
     def __enter__(self) -> Network:

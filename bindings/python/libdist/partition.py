@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partition: which part of a tensor each logical device of a replica has. Arithmetic, without a strategy."""
+"""Partitions: the part of a tensor that each logical device of a replica has. This is arithmetic, without a strategy.
+"""
 
 from __future__ import annotations
 
@@ -13,59 +14,68 @@ from .constants import DType, PartitionKind
 
 
 class Shard(NamedTuple):
-    """What a logical device has of a tensor; -1 for what depends on an unknown size."""
+    """The part of a tensor that a logical device has. Numbers that depend on an unknown size are -1."""
 
     tile: tuple[int, ...]
-    """Its index among the tiles, in each dimension."""
+    """Index of the tile in each dimension."""
     begin: tuple[int, ...]
-    """Where in the tensor it begins."""
+    """Position in the tensor at which the part begins."""
     size: tuple[int, ...]
-    """How many elements it has in each dimension."""
+    """Number of elements in each dimension."""
     elements: int
-    """How many in all."""
+    """Number of elements of the part."""
 
 
 @checked
 @dataclass(frozen=True)
 class Partition:
-    """Which part of a tensor each logical device has; split(), assign() and replicate() make the three kinds."""
+    """The division of a tensor among the logical devices of a replica.
+
+        Partition.split([8, 6], [2, 1]).shard(1)  # rows 4 .. 7
+    """
 
     kind: PartitionKind = PartitionKind.SPLIT
-    """A PartitionKind."""
+    """SPLIT, ASSIGN or REPLICATE."""
     shape: Sequence[int] = ()
-    """Of the tensor; -1: a size that is not known."""
+    """Shape of the tensor; -1 = size not known."""
     dimensions: Sequence[int] = ()
-    """SPLIT: into how many parts each dimension is split."""
+    """SPLIT: number of parts of each dimension."""
     num_logical_devices: int = 1
-    """Of a replica."""
+    """Number of logical devices of a replica."""
     logical_device: int = 0
-    """ASSIGN: which of them has the tensor."""
+    """ASSIGN: the device that has the tensor."""
     uneven: bool = False
-    """SPLIT: sizes that do not divide are split as evenly as possible."""
+    """SPLIT: sizes that are not divisible are split as evenly as possible."""
     spmd: bool = False
-    """One program runs on all logical devices, so that ASSIGN is refused."""
+    """One program runs on all logical devices; ASSIGN is then rejected."""
 
     @staticmethod
     def split(shape: Sequence[int], dimensions: Sequence[int], *, uneven: bool = False) -> Partition:
-        """Each device has a tile; the last dimension's index runs fastest from one device to the next."""
+        """Returns a partition in which each device has one tile.
+
+        From one device to the next, the tile index of the last dimension varies fastest.
+        """
         return Partition(PartitionKind.SPLIT, tuple(shape), tuple(dimensions), prod(dimensions), uneven=uneven)
 
     @staticmethod
     def assign(shape: Sequence[int], logical_device: int, num_logical_devices: int) -> Partition:
-        """One device has all of it, the others nothing."""
+        """Returns a partition in which one device has the whole tensor and the others have nothing."""
         return Partition(PartitionKind.ASSIGN, tuple(shape), (), num_logical_devices, logical_device)
 
     @staticmethod
     def replicate(shape: Sequence[int], num_logical_devices: int) -> Partition:
-        """Each device has all of it."""
+        """Returns a partition in which each device has the whole tensor."""
         return Partition(PartitionKind.REPLICATE, tuple(shape), (), num_logical_devices)
 
     def check(self) -> None:
-        """InvalidArgument where a tensor cannot be partitioned so, by TensorFlow's checks in its order."""
+        """Raises InvalidArgument if a tensor cannot be partitioned in this way.
+
+        The checks are those of TensorFlow, in its order.
+        """
         _cdist.dist_partition_check(self._native())
 
     def shard(self, logical_device: int) -> Shard:
-        """What a logical device has of the tensor."""
+        """Computes the part of the tensor that a logical device has."""
         numbers = _cdist.Numbers()
         numbers.partition_shard(self._native(), logical_device)
         given = tuple(numbers.at(i) for i in range(numbers.size()))
@@ -84,7 +94,7 @@ class Partition:
 
     @staticmethod
     def _of(value: int) -> Partition:
-        """Value.partition() of a value's handle."""
+        """Returns the partition of a value, for Value.partition."""
         native, numbers = _cdist.dist_partition(), _cdist.Numbers()
         _cdist.dist_value_partition(value, native)
         numbers.partition_shape(native)
@@ -103,5 +113,8 @@ class Partition:
 
 @checked
 def reshard_bytes(source: Partition, target: Partition, dtype: DType, logical_device: int = -1) -> int:
-    """How many bytes Replica.reshard() brings to a logical device from others; -1: to all of them together."""
+    """Returns the number of bytes that Replica.reshard() moves to a logical device from others.
+
+    logical_device: -1 = all devices together.
+    """
     return int(_cdist.dist_reshard_bytes(source._native(), target._native(), int(dtype), logical_device))

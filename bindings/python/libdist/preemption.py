@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preemption: a job that is about to lose a machine saves a checkpoint first, and ends."""
+"""Preemption: save a checkpoint and stop before a machine is taken away."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 @checked
 class PreemptionHandler(Native):
-    """Saves a checkpoint before a worker is preempted; Strategy.preemption_handler() makes it.
+    """Saves a checkpoint before a worker is preempted; Strategy.preemption_handler() creates it.
 
-    All workers make the same calls of its methods, except notify().
+        while handler.total_run_calls < steps:
+            handler.run(train_step)  # Cancelled: all is saved, end the program
 
-    while handler.total_run_calls < steps:
-        handler.run(train_step)  # Cancelled: all is saved, end the program
+    All workers must make the same calls of these methods, except notify(). They save between the same two runs.
     """
 
     def __init__(
@@ -54,26 +54,31 @@ class PreemptionHandler(Native):
         strategy._children.add(self)
 
     def notify(self) -> None:
-        """This worker is to be preempted. From any thread, also in a handler of SIGTERM; may be called again."""
+        """Announces that this worker will be preempted.
+
+        It can be called on any thread, in a signal handler, and repeatedly.
+        """
         _cdist.dist_preemption_notify(self._native())
 
     def run(self, fn: Callable[[Replica], Any], **options: Unpack[RunOptions]) -> list[Any]:
-        """A step of the loop: save_if_preempted(), Strategy.run(), and count_run() where that went well.
+        """Runs one step of the loop: calls save_if_preempted(), Strategy.run() and, if that succeeds, count_run().
 
-        Cancelled: the job is preempted, and its checkpoint is saved. Nothing was run: end the program.
+        Raises Cancelled if the job is preempted and its checkpoint is saved. Nothing was run then: end the program.
         """
         if self.save_if_preempted(cancel=options.get("cancel")) == PreemptionState.OVER:
-            # libdist says what it says of a job that is over, and runs nothing.
+            # libdist raises the error for a preempted job, and runs nothing.
             _cdist.dist_preemption_run(self._native(), 0, None)
         results = self._strategy.run(fn, **options)
         self.count_run()
         return results
 
     def save_if_preempted(self, *, cancel: Optional[Cancel] = None) -> PreemptionState:
-        """Saves the checkpoint where the job is preempted, and tells what it has come to, the same on all workers.
+        """Saves the checkpoint if the job is preempted, and returns the state, which is the same on all workers.
 
-        It saves once when that is known, and once when the grace is over. Without a path the program saves when the
-        state changes. cancel: ends the wait for worker 0.
+        It saves once when the notice arrives and once when the grace period ends. Without a path, the program must save
+        when the state changes.
+
+        cancel: cancels the wait for worker 0; may be None.
         """
         handle = self._native()
         self._strategy._native("PreemptionHandler.save_if_preempted")
@@ -82,21 +87,21 @@ class PreemptionHandler(Native):
 
     @contextmanager
     def watch_preemption_scope(self) -> Iterator[PreemptionHandler]:
-        """At its end it calls save_if_preempted(); not where an exception ends it."""
+        """Returns a context manager that calls save_if_preempted() at its end, unless an exception leaves it."""
         yield self
         self.save_if_preempted()
 
     def count_run(self) -> None:
-        """Counts a run that the program has made without run(), by Strategy.run_values() for instance."""
+        """Counts a run that was not made with run(), but for example with Strategy.run_values()."""
         _cdist.dist_preemption_count_run(self._native())
 
     @property
     def total_run_calls(self) -> int:
-        """How many runs have been counted, with those of earlier starts that the checkpoint knows of."""
+        """The number of counted runs, including those of earlier program starts that the checkpoint recorded."""
         return int(_cdist.dist_preemption_total_run_calls(self._native()))
 
     def close(self) -> None:
-        """Ends the handler; the strategy's end does too."""
+        """Closes the handler. Closing the strategy does this too."""
         self._end(_cdist.dist_preemption_handler_destroy)
 
     def __enter__(self) -> PreemptionHandler:

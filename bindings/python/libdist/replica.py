@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replica: what a replica function gets first. Who am I, the collectives, variables from inside."""
+"""Replica: the first argument of a replica function, with its id, the collectives and access to variables."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _APPLY = ApplyOptions.__annotations__.keys() - Options.__annotations__.keys()
 
 
 class Block:
-    """A piece of one tensor for reduce_apply()'s function: `count` elements from `first` on of tensor `tensor`."""
+    """A piece of a tensor for the `fn` of reduce_apply(): `count` elements of tensor `tensor`, starting at `first`."""
 
     __slots__ = ("tensor", "first", "count", "gradient", "parameter", "states")
 
@@ -46,11 +46,11 @@ class Block:
         self.first = first
         self.count = count
         self.gradient = gradient
-        """Reduced, and scaled by the clip; to be read."""
+        """The reduced gradient, scaled if it was clipped. Do not write to it."""
         self.parameter = parameter
-        """To be changed in place."""
+        """The parameter; change it in place."""
         self.states = states
-        """To be changed in place."""
+        """The states; change them in place."""
 
 
 class _Loop:
@@ -87,9 +87,14 @@ class _Merge:
 
 @checked
 class Replica(Returned, Collectives[Any], Devices):
-    """One copy of the replica function: its id, and its side of every collective. Valid inside that function.
+    """A replica of a run: its id, and its part in every collective. Valid only inside the replica function.
 
-    Inside run_on_devices() it is a logical device of a replica: `id` is its number, the members are its replica's.
+        def step(replica):
+            x = np.full(4, replica.id, np.float32)
+            return replica.all_reduce(libdist.ReduceOp.SUM, x, out=x)
+
+    In run_on_devices(), the object stands for a logical device: `id` is the number of the device, and the collectives
+    connect the devices of its replica.
     """
 
     def _init(self, handle: int, strategy: Strategy, shared: Optional[values.Shared] = None) -> None:
@@ -98,60 +103,66 @@ class Replica(Returned, Collectives[Any], Devices):
         self._shared = shared
         self._rounds = 0
         self.strategy = strategy
-        """The strategy that runs it."""
+        """The strategy that runs the replica."""
         self.id: int = _cdist.dist_replica_id(handle)
-        """Its id in 0 .. num_replicas - 1, its rank in every collective."""
+        """The replica's id in 0 .. num_replicas - 1, which is its rank in every collective."""
         self.num_replicas: int = _cdist.dist_replica_num_replicas(handle)
-        """How many replicas are in sync."""
+        """The number of replicas in sync, over all workers."""
 
     @property
     def device(self) -> str:
-        """The name of its device."""
+        """The full name of the replica's device."""
         replica = _cdist.dist_device_replica(self._handle)
         return self.strategy.device(self.id if replica < 0 else replica)
 
     @property
     def begin(self) -> Begin:
-        """The collectives once more, which return at once with Work: `replica.begin.all_reduce(...)`."""
+        """Asynchronous collectives: `replica.begin.all_reduce(...)` returns a Work at once."""
         return Begin(self)
 
     @property
     def plan(self) -> Plan:
-        """The collectives as plans: `replica.plan.all_reduce(...)` gives Work that can be begun again and again."""
+        """Planned collectives: `replica.plan.all_reduce(...)` returns a Work that can be started any number of times.
+        """
         return Plan(self)
 
     # ---- requests ------------------------------------------------------------------------------------------
 
     @property
     def instance_state(self) -> Any:
-        """What create_state() made for this instance; None: it has none, or the function is no request's."""
+        """The state that create_state() returned for this instance.
+
+        None if it has none, or if the function does not serve a request.
+        """
         self._check("Replica.instance_state")
         state = _cdist.dist_instance_state(self._handle)
         return _calls.target_of(state).state if state else None
 
     def version(self, versions: Versions[T]) -> tuple[T, int]:
-        """The version that this replica's run sees, the same to its end, and its number.
+        """Returns the version that this replica's run sees, and its number. Both stay the same until the run ends.
 
-        FailedPrecondition: nothing has been published.
+        Raises FailedPrecondition if no version has been published.
         """
         self._check("Replica.version")
         return versions._seen(self._handle)
 
     def check(self) -> None:
-        """Raises where the function that this replica runs is to end: Cancelled, DeadlineExceeded, Aborted.
+        """Checks whether the function that this replica runs should stop.
 
-        A long function asks it now and then, where it calls no collectives, which find out for themselves.
+        Raises Cancelled or DeadlineExceeded if the run or the request was cancelled or its deadline has expired, and
+        Aborted if a peer has failed. Call it from time to time in long functions that make no collective calls;
+        collectives check by themselves.
         """
         self._check("Replica.check")
         _cdist.dist_replica_check(self._handle)
 
-    # ---- collectives; the rest of them is inherited --------------------------------------------------------
+    # ---- collectives; Collectives has the others -----------------------------------------------------------
 
     @unchecked
     def all_reduce(self, op: Op, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Any:
-        """Reduces over all replicas; every replica gets the results. `out=x` is in place, and fastest.
+        """Reduces tensors over all replicas. Every replica gets the results. `out=x` works in place and is the fastest.
 
-        SUM adds from left to right by replica id: the same bits on every replica and in every run.
+        SUM adds from left to right by replica id, so the bits are the same on every replica and in every run.
         """
         if out is x and not options and type(x) is np.ndarray and not self._over and isinstance(op, int):
             if _cdist.quick_all_reduce(self._handle, op, x, None, 0) is not NotImplemented:
@@ -160,14 +171,14 @@ class Replica(Returned, Collectives[Any], Devices):
 
     @unchecked
     def broadcast(self, root: int, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Any:
-        """Gives every replica the root's tensors, in `x` itself where no `out` is given."""
+        """Copies the root's tensors to every replica: into `out` if it is passed, otherwise into `x`."""
         if out is None and not options and type(x) is np.ndarray and not self._over:
             if _cdist.quick_broadcast(self._handle, root, x, None, 0) is not NotImplemented:
                 return x
         return super().broadcast(root, x, out, **options)
 
     def barrier(self, **options: Unpack[Options]) -> None:
-        """Returns when every member has arrived."""
+        """Waits until every member has arrived."""
         if self._over:
             self._check("Replica.barrier")
         tag, timeout = options.pop("tag", ""), options.pop("timeout", None)
@@ -177,14 +188,14 @@ class Replica(Returned, Collectives[Any], Devices):
             _cdist.quick_barrier(self._handle, tag, 0 if timeout is None else nanoseconds(timeout))
 
     def all_reduce_value(self, op: OpName, value: Any, **options: Unpack[Options]) -> Any:
-        """all_reduce() of a nest: every leaf is reduced, indexed slices are joined."""
+        """Reduces every leaf of a nest over all replicas, like all_reduce(). Indexed slices are concatenated."""
         self._check("Replica.all_reduce_value")
         given = values.make(self.strategy._handle, value)
         native = native_options(options)
         return values.owned(_cdist.dist_all_reduce_value(self._handle, op_number(op), given._handle, native))
 
     def all_gather_value(self, value: Any, **options: Unpack[Options]) -> Any:
-        """all_gather() of a nest; sizes along the axis may differ."""
+        """Concatenates every leaf of a nest, like all_gather(). Sizes along the axis may differ between replicas."""
         self._check("Replica.all_gather_value")
         given = values.make(self.strategy._handle, value)
         native = native_options(options)
@@ -199,11 +210,11 @@ class Replica(Returned, Collectives[Any], Devices):
         states: Sequence[TensorLike] = (),
         **options: Unpack[ApplyOptions],
     ) -> Optional[float]:
-        """Reduces gradients and updates parameters with them in one pass, by gradient descent or by `fn`.
+        """Reduces gradients and applies them to parameters in one pass, by gradient descent or with `fn`.
 
-        Returns the norm before clipping; None without clip_norm.
+        Returns the norm of the gradients before clipping; None without clip_norm.
 
-        states: the momentum of each parameter; for `fn`, a whole number of such lists.
+        states: the momentum of each parameter; for `fn`, any number of such lists, one after another.
         """
         self._check("Replica.reduce_apply")
         given: Any = dict(options)
@@ -236,9 +247,10 @@ class Replica(Returned, Collectives[Any], Devices):
         kwargs: Keywords = None,
         **options: Unpack[Options],
     ) -> Any:
-        """All replicas meet, and `fn(strategy, *args, **kwargs)` runs once for all of them, on replica 0's thread.
+        """Waits for all replicas, then calls `fn(strategy, *args, **kwargs)` once, on replica 0's thread.
 
-        It gets the arguments of all replicas, merged; what it returns, each replica gets its component of.
+        The arguments of all replicas are merged like the results of Strategy.run_values(). Each replica gets its
+        component of the function's result. If the function raises, merge_call() raises on every replica.
         """
         self._check("Replica.merge_call")
         given = values.arguments(self.strategy._handle, args, self._seen())
@@ -253,7 +265,10 @@ class Replica(Returned, Collectives[Any], Devices):
         return values.owned(result)
 
     def parallel_for(self, begin: int, end: int, grain: int, fn: Callable[[int, int], None]) -> None:
-        """Calls `fn(begin, end)` for pieces of a range, on this replica's share of the cores."""
+        """Calls `fn(begin, end)` for pieces of a range in parallel, on this replica's share of the cores.
+
+        grain: minimum number of iterations of a piece, 1 or more.
+        """
         self._check("Replica.parallel_for")
         loop = _Loop(fn)
         token = _calls.keep(loop)
@@ -270,31 +285,42 @@ class Replica(Returned, Collectives[Any], Devices):
         initial: Initial = None,
         **options: Unpack[VariableOptions],
     ) -> Variable:
-        """Returns the strategy's variable of this name, which the first run that asks creates."""
+        """Returns the strategy's variable with this name. The first run whose replicas ask for the name creates it.
+
+        All replicas must make this call together, with the same options.
+
+        initial: initial value, or a function that returns one; replica 0's is used.
+        """
         self._check("Replica.variable")
         return ask_for(self, name, initial, options)
 
     def read(self, variable: Variable) -> Any:
-        """This replica's copy as a new tensor; Variable.component() gives a view of it."""
+        """Reads this replica's copy of a variable, as a new tensor. Variable.component() returns a view instead."""
         self._check("Replica.read")
         return values.owned(_cdist.dist_replica_read(self._handle, variable._native()))
 
     def assign(self, variable: Variable, value: TensorLike, how: Assign = Assign.SET, **options: Unpack[Options]) -> None:
-        """Assigns by the variable's aggregation; of each replica another tensor."""
+        """Assigns to a variable according to its aggregation. Each replica passes its own tensor.
+
+        This is a collective, unless each replica writes only its own copy.
+        """
         self._check("Replica.assign")
         native = native_options(options)
         given = [_tensors.give(value)]
         _cdist.dist_replica_assign(self._handle, variable._native(), int(how), given, native)
 
     def assign_value(self, variable: Variable, value: Any, how: Assign = Assign.SET, **options: Unpack[Options]) -> None:
-        """As assign(); where all replicas give the same Value it is one number for all of them."""
+        """Assigns to a variable like assign(). If all replicas pass the same Value, it counts as one value for all."""
         self._check("Replica.assign_value")
         given = values.make_tensor(self.strategy._handle, value, self._seen())
         native = native_options(options)
         _cdist.dist_replica_assign_value(self._handle, variable._native(), int(how), given._handle, native)
 
     def scatter(self, variable: Variable, how: Scatter, slices: Any, **options: Unpack[Options]) -> None:
-        """Changes rows, by the variable's aggregation; slices: Strategy.indexed_slices()."""
+        """Changes rows of a variable according to its aggregation.
+
+        slices: the result of Strategy.indexed_slices().
+        """
         self._check("Replica.scatter")
         given = values.make(self.strategy._handle, slices, self._seen())
         native = native_options(options)
@@ -308,7 +334,10 @@ class Replica(Returned, Collectives[Any], Devices):
         kwargs: Keywords = None,
         **options: Unpack[UpdateOptions],
     ) -> Any:
-        """Strategy.update() from inside: all replicas meet, and replica 0's function is used."""
+        """Updates a variable like Strategy.update(), from inside replicas. This is a collective.
+
+        The arguments of all replicas are merged, and replica 0's function is called.
+        """
         self._check("Replica.update")
         native = (_cdist.dist_replica_update, self._handle, variable._native())
         return update(self.strategy, variable, native, fn, args, kwargs, options, self._seen())
@@ -320,15 +349,20 @@ class Replica(Returned, Collectives[Any], Devices):
         labels: Optional[TensorLike] = None,
         weights: Optional[TensorLike] = None,
     ) -> None:
-        """Adds a batch to this replica's copy of a metric. labels: of ACCURACY, where values may be scores."""
+        """Adds a batch to this replica's copy of a metric. Replicas may do this as often as they like.
+
+        labels: for MetricKind.ACCURACY only. values may then have one more dimension, with a score for each class.
+
+        weights: a scalar, or a tensor of the shape of the weighted elements; None = 1.
+        """
         self._check("Replica.update_metric")
         given = [None if tensor is None else [_tensors.give(tensor)] for tensor in (values, labels, weights)]
         _cdist.dist_metric_update(self._handle, metric._native(), *given)
 
-    # ---- inside --------------------------------------------------------------------------------------------
+    # ---- implementation ----------------------------------------------------------------------------------------
 
     def _check(self, name: str) -> None:
-        # C would take a handle that is kept for one of the run that is under way now.
+        # C would accept a handle kept from an earlier run as that of the run in progress.
         if self._over:
             raise FailedPrecondition(
                 f"{name}(): replica {self.id} is not running. Its handle is valid only inside its function.",
@@ -336,7 +370,7 @@ class Replica(Returned, Collectives[Any], Devices):
             )
 
     def _seen(self) -> Optional[values.Seen]:
-        """Where this round's arguments are looked up, so that one object given by all replicas is one value."""
+        """Returns the Seen of this round, by which one object that all replicas pass becomes one value."""
         self._rounds += 1
         return self._shared.in_round(self._rounds) if self._shared is not None else None
 
@@ -370,6 +404,6 @@ def _writable(tensor: Any) -> Any:
 
 
 def _flat(numbers: tuple[Any, ...]) -> list[int]:
-    """A tuple of the native layer as dist.i's numbers."""
+    """Converts a tuple of the native layer to the numbers that dist.i reads."""
     address, dtype, shape, strides = numbers[:4]
     return [address, dtype, len(shape), 0 if strides is None else 1, *shape, *(strides or ())]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Methods of other processes: a server offers functions by name, a client calls them (TensorFlow: experimental.rpc).
+"""Remote procedure calls: a server registers functions by name, and clients call them (TensorFlow: experimental.rpc).
 
-Both speak gRPC. What the environment says of it, what goes over and the limits are in libdist's headers, rpc.h.
+Both communicate over gRPC. The header dist/experimental/rpc.h describes the environment variables, the values that can
+be sent, and the limits.
 """
 
 from __future__ import annotations
@@ -29,25 +30,25 @@ if TYPE_CHECKING:
 
 
 class RpcCall:
-    """What a method knows of a call, while it is in it."""
+    """Information about a call, for its method."""
 
     __slots__ = ("method", "timeout", "_cancel")
 
     def __init__(self, method: str, cancel: int, timeout_ns: int) -> None:
         self.method = method
-        """Its name."""
+        """The name of the method."""
         self.timeout: Optional[float] = timeout_ns / 1e9 if timeout_ns else None
-        """Seconds, how long the client waits in all; None: without limit."""
+        """How long the client waits in total, in seconds; None = it waits without limit."""
         self._cancel = cancel
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody waits for the result any more."""
+        """Whether no client waits for the result any more."""
         return not self._cancel or bool(_cdist.dist_cancel_signalled(self._cancel))
 
 
 class _Method:
-    """What a method's token stands for."""
+    """The target of a method's token."""
 
     __slots__ = ("fn",)
 
@@ -64,33 +65,36 @@ class _Method:
         except BaseException as error:
             return -_calls.tell_another_process(error)
         finally:
-            call._cancel = 0  # libdist's, until the call is over
+            call._cancel = 0  # libdist's; not valid after the call
 
 
 @checked
 class RpcServer(Native):
-    """Offers methods to other processes.
+    """Offers functions to clients in other processes.
 
-    with libdist.RpcServer("127.0.0.1:29600") as server:
-        server.register("add", lambda call, a, b: a + b)
-        server.start()
+        with libdist.RpcServer("127.0.0.1:29600") as server:
+            server.register("add", lambda call, a, b: a + b)
+            server.start()
+            ...
     """
 
     def __init__(self, address: str, **options: Unpack[RpcServerOptions]) -> None:
-        """It listens from start() on. address: "host:port"; with port 0 the system chooses one. If the host is a name
-        other than localhost, the server listens on all interfaces.
+        """Creates a server. It does not listen before start().
+
+        address: "host:port"; with port 0, the system chooses a port. If the host is a name other than localhost, the
+        server listens on all interfaces.
         """
         self._handle = 0
         self._handle = _cdist.dist_rpc_server_create(None, address, rpc_server_options(**options))
         close_at_exit(self, RPC_SERVER)
 
     def register(self, method: str, fn: Callable[..., Any]) -> None:
-        """Offers fn(call, *arguments) under a name, before start(); call is an RpcCall.
+        """Registers fn(call, *arguments) under a name, before start(); call is an RpcCall.
 
-        It is called on threads of the server's, several at a time. What it returns goes to the client, and what it raises
-        too: a DistError with its status, a ValueError or TypeError as InvalidArgument, a NotImplementedError as
-        Unimplemented, a MemoryError as ResourceExhausted, errors of files as NotFound, AlreadyExists and
-        PermissionDenied, and anything else as Unknown.
+        The function runs on threads of the server, several at a time. The client gets its result or its exception: a
+        DistError with its status, a ValueError or TypeError as InvalidArgument, a NotImplementedError as Unimplemented,
+        a MemoryError as ResourceExhausted, errors of files as NotFound, AlreadyExists and PermissionDenied, and
+        anything else as Unknown.
         """
         handle = self._native()
         token = _calls.keep(_Method(fn))
@@ -101,16 +105,19 @@ class RpcServer(Native):
             raise
 
     def start(self) -> None:
-        """Listens."""
+        """Starts to listen."""
         _cdist.dist_rpc_server_start(self._native())
 
     @property
     def address(self) -> str:
-        """Where clients find it, with the port that the system has chosen."""
+        """The address for clients, "host:port", with the port that the system has chosen."""
         return str(_cdist.dist_rpc_server_address(self._native()))
 
     def close(self) -> None:
-        """Ends the server; waits for methods that run, whose calls are told. Not inside a method."""
+        """Stops the server. Not inside a method.
+
+        RpcCall.cancelled becomes true in running methods, and close() waits until they have returned.
+        """
         self._end(_cdist.dist_rpc_server_destroy)
 
     def __enter__(self) -> RpcServer:
@@ -131,18 +138,22 @@ class RpcServer(Native):
 
 @checked
 class RemoteValue(Returned):
-    """What a call, or a closure, comes to, later. A call whose value nobody holds any more is given up; a closure is not."""
+    """The future result of a call or of a closure.
+
+    If nothing refers to the object any more, a call in progress is cancelled, but not a closure.
+    """
 
     __slots__ = ("_owner", "_handle", "__weakref__")
 
     def _init(self, handle: int, owner: object) -> None:
         self._handle = handle  # takes over the reference
-        self._owner = owner  # a client or coordinator, whose end would end the call
+        self._owner = owner  # the client or coordinator, which must not be closed before the call has completed
 
     def result(self, timeout: Wait = None) -> Any:
-        """Waits for the result, or raises the call's error; the same each time.
+        """Waits for the call to complete and returns its result or raises its error, the same each time.
 
-        timeout: seconds; DeadlineExceeded, where it is not there by then, ends nothing. None: as long as the call may take.
+        timeout: seconds; None = no limit except the call's own timeout. If it expires, raises DeadlineExceeded, and the
+        call continues.
         """
         wait = wait_limit(timeout)
         with Watch(self.cancel):
@@ -150,11 +161,14 @@ class RemoteValue(Returned):
         return values.owned(handle)
 
     def done(self) -> bool:
-        """Whether result() would not wait."""
+        """Returns whether the call has completed."""
         return bool(_cdist.dist_remote_value_ready(self._handle))
 
     def cancel(self) -> None:
-        """Ends it with Cancelled, unless it has ended, and tells the server. A closure that runs has its effects."""
+        """Cancels the call, which completes with Cancelled, and notifies the server.
+
+        If it has already completed, nothing happens. A running closure continues and has its effects.
+        """
         _cdist.dist_remote_value_cancel(self._handle)
 
     def __del__(self, _release: Any = _cdist.dist_remote_value_release) -> None:
@@ -164,37 +178,37 @@ class RemoteValue(Returned):
 
 @checked
 class RpcClient(Native):
-    """Calls methods of the server at an address, which need not be there yet.
+    """Calls the methods of one server, which may be started later.
 
-    with libdist.RpcClient("127.0.0.1:29600") as client:
-        print(client.call("add", 1.0, 2.0))
+        with libdist.RpcClient("127.0.0.1:29600") as client:
+            print(client.call("add", 1.0, 2.0))
     """
 
     def __init__(self, address: str, **options: Unpack[RpcClientOptions]) -> None:
-        """address: "host:port"."""
+        """address: "host:port" of the server."""
         self._handle = 0
         self._handle = _cdist.dist_rpc_client_create(None, address, rpc_client_options(**options))
         close_at_exit(self, RPC_CLIENT)
 
     def call(self, method: str, *arguments: Any, **options: Unpack[RpcCallOptions]) -> Any:
-        """The result of a method; waits for it."""
+        """Calls a method, waits for its result and returns it. If the method raised, raises its error."""
         return self.begin(method, *arguments, **options).result()
 
     def begin(self, method: str, *arguments: Any, **options: Unpack[RpcCallOptions]) -> RemoteValue:
-        """As call(), without waiting. The memory of arrays is used until they have been sent."""
+        """Calls a method without waiting. Do not change arrays in the arguments before they have been sent."""
         given = values.make(_cdist.dist_get_strategy(), tuple(arguments)) if arguments else None
         native = rpc_call_options(**options)
         return RemoteValue._of(_cdist.dist_rpc_begin(self._native(), method, values.handle_of(given), native), self)
 
     def methods(self, **options: Unpack[RpcCallOptions]) -> list[str]:
-        """The names of the server's methods, sorted."""
+        """Returns the names of the server's methods, sorted."""
         options["cancel"] = cancel = options.get("cancel") or Cancel()
         with Watch(cancel.signal):
             handle = _cdist.dist_rpc_client_methods(self._native(), rpc_call_options(**options))
         return [str(name) for name in values.owned(handle)]
 
     def close(self) -> None:
-        """Ends the client: calls that have no answer are Cancelled."""
+        """Closes the client. Calls without an answer complete with Cancelled."""
         self._end(_cdist.dist_rpc_client_destroy)
 
     def __enter__(self) -> RpcClient:

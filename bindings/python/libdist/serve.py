@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serving: functions that run on one free replica each, for programs that answer requests."""
+"""Serving: functions that run on single replicas to answer requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SLICE = 0.05  # seconds after which who waits in C looks for signals, and for a loop's end
+SLICE = 0.05  # seconds after which a thread that waits in C checks for signals and for a loop that has ended
 
 
 # ---- requests ---------------------------------------------------------------------------------------------
@@ -35,10 +35,13 @@ SLICE = 0.05  # seconds after which who waits in C looks for signals, and for a 
 
 @checked
 class Request(Native, concurrent.futures.Future[T]):
-    """What one replica's function comes to: Strategy.submit(). To be awaited, and a future for threads.
+    """A call to a function on one replica; Strategy.submit() creates it. It is a future that can also be awaited.
 
-    It is done when the request has ended: result() is what the function returned, or raises what it raised, or a DistError
-    of libdist's. `await request` is the same; to cancel the task that awaits it cancels the request.
+        request = strategy.submit(lambda replica: answer(question))
+        print(request.result())  # on a thread; in a coroutine: await request
+
+    result() and `await` return the function's result, or raise its exception or a DistError of libdist. Cancelling a
+    task that awaits the request cancels the request.
     """
 
     def __init__(self, strategy: Strategy, fn: Callable[[Replica], T]) -> None:
@@ -51,16 +54,16 @@ class Request(Native, concurrent.futures.Future[T]):
         self._own: Optional[BaseException] = None
         self._value: Any = None
         self._token = 0
-        self._work = 0  # it is not there, or has ended
+        self._work = 0  # 0 before it is submitted and after it has completed
         self._submitting = threading.RLock()
-        self._notified = False  # that it was cancelled
+        self._notified = False  # set_running_or_notify_cancel() has been called
 
     def _begin(self, strategy: int, options: SubmitOptions) -> None:
         queue = self._queue.handle
         self._hand_over(lambda token: submit_options(strategy, token, queue, **options))
 
     def _hand_over(self, submit: Callable[[int], int]) -> None:
-        with self._submitting:  # it may end before its handle is here
+        with self._submitting:  # because it may complete before self._work is set
             self._token = _calls.keep(self)
             try:
                 self._work = submit(self._token)
@@ -69,7 +72,7 @@ class Request(Native, concurrent.futures.Future[T]):
                 raise
 
     def on_replica(self, handle: int) -> int:
-        """Called on the thread of the replica that is free."""
+        """Called on the thread of the replica."""
         replica = Replica._of(handle, self._strategy, values.Shared())
         current.replicas.append(replica)
         try:
@@ -83,7 +86,7 @@ class Request(Native, concurrent.futures.Future[T]):
             current.replicas.pop()
 
     def _arrived(self, work: int) -> None:
-        """It has ended."""
+        """Called when the request has completed."""
         report: Optional[BaseException] = None
         with self._submitting:
             try:
@@ -105,25 +108,26 @@ class Request(Native, concurrent.futures.Future[T]):
                 self.set_result(value)
             else:
                 self.set_exception(report)
-        except concurrent.futures.InvalidStateError:  # it was cancelled
+        except concurrent.futures.InvalidStateError:  # the future was cancelled
             pass
 
     def _has_ended(self) -> bool:
-        """Whether it has ended, and that has not arrived."""
+        """Returns whether the request has completed, but _arrived() has not been called."""
         with self._submitting:
             if not self._work:
                 return False
             try:
                 return bool(_cdist.dist_request_test(self._work))
-            except DistError:  # how it has failed
+            except DistError:  # the request's own error
                 return True
 
     def _takes_here(self) -> bool:
-        """Whether a loop would take what has ended that cannot now."""
+        """Returns whether the loop that would take the completed request cannot do so now."""
         return self._loop is not None and cannot_take(self._loop)
 
     def _settle(self, ended: bool = False) -> None:
-        """Where it has ended, waits until that has arrived: nothing of it is left then. `ended`: libdist says that it has."""
+        """If the request has completed, waits until _arrived() has been called. ended: it is known to have completed.
+        """
         while self._work if ended else self._has_ended():
             if self._takes_here() or self._queue.taker == threading.get_ident():
                 self._queue.take(0)
@@ -133,9 +137,10 @@ class Request(Native, concurrent.futures.Future[T]):
                     taken.wait(SLICE)
 
     def cancel(self) -> bool:
-        """Cancels the request: at once if it is queued; if its function runs, Replica.check() raises Cancelled.
+        """Cancels the request.
 
-        True: the request is cancelled, also if it was before. False: it has ended.
+        If it is queued, it completes at once. If its function is running, Replica.check() raises Cancelled there.
+        Returns True if the request is cancelled, even if it was before; False if it has completed.
         """
         with self._submitting:
             if self._work:
@@ -149,15 +154,18 @@ class Request(Native, concurrent.futures.Future[T]):
         return True
 
     def result(self, timeout: Optional[float] = None) -> T:
-        """What the function returned, or raises what it raised; waits for it, at most `timeout` seconds."""
+        """Waits until the function has returned, and returns its result or raises its exception.
+
+        timeout: seconds; None = no limit. If it expires, raises TimeoutError, and the request continues.
+        """
         return super().result(self._wait(timeout))
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
-        """What result() raises; None: it raises nothing."""
+        """Waits like result(), and returns the exception that result() would raise, or None."""
         return super().exception(self._wait(timeout))
 
     def _wait(self, timeout: Optional[float]) -> Optional[float]:
-        """Waits where a loop would take what has ended that cannot now; what is left of the time."""
+        """Waits, and takes the completed request itself if the loop cannot. Returns the time that is left."""
         if self._loop is None or self.done():
             return timeout
         end = None if timeout is None else time.monotonic() + timeout
@@ -198,13 +206,13 @@ class Request(Native, concurrent.futures.Future[T]):
 
 
 def requests_of(strategy: Strategy) -> list[Request[Any]]:
-    """Those that have not ended."""
+    """Returns the requests of a strategy that have not completed."""
     targets = list(_calls._targets.values())
     return [each for each in targets if isinstance(each, Request) and each._strategy is strategy]
 
 
 def settle_requests(strategy: Strategy) -> None:
-    """Waits until those who wait for them have been told of all that have ended."""
+    """Waits until _arrived() has been called for all completed requests of a strategy."""
     for request in requests_of(strategy):
         request._settle()
 
@@ -218,7 +226,7 @@ class _State:
 
 
 class InstanceFunctions:
-    """The functions of one Strategy.instances(), until the last state has ended."""
+    """The functions of one call of Strategy.instances(), kept until the last state has been destroyed."""
 
     def __init__(self) -> None:
         self.create: Any = None
@@ -232,12 +240,12 @@ class InstanceFunctions:
         self._over = False
 
     def set(self, native: Any, create: Any, destroy: Any, warm_up: Any) -> None:
-        """`create_state`, `destroy_state` and `warm_up` of the options."""
+        """Sets `create_state`, `destroy_state` and `warm_up` of the options."""
         self.create, self.destroy, self.warm = create, destroy, warm_up
         native.set_functions(self.token, int(create is not None), int(warm_up is not None))
 
     def end(self) -> None:
-        """No state is made any more; those that are there may outlast this inside a function."""
+        """Call this when no more states are created. Existing ones may still be used by a function."""
         with self._lock:
             self._over = True
             self._forget_unused()
@@ -274,7 +282,7 @@ class InstanceFunctions:
         try:
             if self.destroy is not None:
                 self.context.call(self.destroy, held)
-        except Exception:  # nobody is there to be told
+        except Exception:  # no caller could receive it
             pass
         finally:
             with self._lock:
@@ -291,14 +299,14 @@ class InstanceFunctions:
 
 @checked
 class Instances:
-    """The replicas of a strategy, ready for requests until this is closed: Strategy.instances()."""
+    """The open instances of a strategy; Strategy.instances() returns it. Use it as a context manager to close them."""
 
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
-        """Whose replicas they are."""
+        """The strategy to which the instances belong."""
 
     def close(self, timeout: Wait = None) -> None:
-        """Strategy.close_instances(); nothing where the strategy is closed."""
+        """Closes the instances like Strategy.close_instances(). Does nothing if the strategy is closed."""
         if self.strategy._handle:
             self.strategy.close_instances(timeout)
 
@@ -311,7 +319,7 @@ class Instances:
 
 @checked
 class Serving:
-    """The part of Strategy that serves requests."""
+    """The methods of Strategy that serve requests."""
 
     _part_of = "Strategy"
 
@@ -328,14 +336,14 @@ class Serving:
         fn: Callable[[Replica], T],
         **options: Unpack[SubmitOptions],
     ) -> Request[T]:
-        """Schedules one call of fn(replica) on the next free replica and returns immediately: `await strategy.submit(fn)`.
+        """Schedules one call of fn(replica) on the next idle replica and returns at once: `await strategy.submit(fn)`.
 
         Requests and runs share one queue, which is ordered by priority, then by arrival. The first request opens the
         instances, like instances(). Raises ResourceExhausted if the queue is full (max_queued), and Unavailable if the
         instances are closing or closed.
 
-        Inside fn the replica is alone: parallel_for() and run_on_devices() work, while collectives, groups and merge
-        functions raise FailedPrecondition. fn runs in a copy of the context of the call to submit().
+        Inside fn the replica works alone: parallel_for() and run_on_devices() work, while collectives, groups and merge
+        calls raise FailedPrecondition. fn runs in a copy of the context of the call to submit().
         """
         handle = self._native("Strategy.submit")
         request = Request(self, fn)
@@ -343,11 +351,11 @@ class Serving:
         return request
 
     def instances(self: Any, **options: Unpack[InstancesOptions]) -> Instances:
-        """Opens the instances: each replica creates its state, warms up and is then ready: `with strategy.instances():`.
+        """Opens the instances: each replica creates its state and warms up: `with strategy.instances():`.
 
         Raises what create_state or warm_up raised, and FailedPrecondition with Threads.CALLER, the default. With
-        Threads.HOST the instances are the threads that call serve(). If libdist replaces the thread of a batcher's step,
-        all items of that instance end; those that had time left raise Unavailable.
+        Threads.HOST the instances are the threads that call serve(). If libdist replaces the thread of a batcher's
+        step, all items of that instance complete; those that had time left raise Unavailable.
         """
         handle = self._native("Strategy.instances")
         functions = InstanceFunctions()
@@ -368,10 +376,14 @@ class Serving:
             functions.end()
 
     def close_instances(self: Any, timeout: Wait = None) -> None:
-        """Ends the serving: submit() is Unavailable, what was accepted runs to its end, then each instance ends its state.
+        """Stops serving: accepted requests run to completion, then each instance destroys its state.
 
-        Requests that have not ended after `timeout` seconds (0: at once; None, negative or inf: no limit) are cancelled,
-        and so they are by Ctrl-C; DeadlineExceeded says how many. Afterwards instances() may open them again.
+        New calls to submit() raise Unavailable.
+
+        timeout: seconds until libdist cancels the remaining requests; 0 = at once; None, negative or infinite = no
+        limit. If it cancels any, raises DeadlineExceeded, which states how many. Ctrl-C cancels them too.
+
+        The instances can be opened again afterwards.
         """
         handle = self._native("Strategy.close_instances")
         patience = wait_limit(timeout)
@@ -391,9 +403,10 @@ class Serving:
             request._settle(ended=True)
 
     def serve(self: Any, replica_id: int) -> None:
-        """This thread serves as instance replica_id, of a strategy with Threads.HOST, until the instances close.
+        """Makes this thread instance `replica_id` of a strategy with Threads.HOST, until the instances close.
 
-        Where none are open, it opens them. What create_state or warm_up raised is raised here. Ctrl-C closes them.
+        It opens the instances if they are not open. Raises what create_state or warm_up raised. Ctrl-C closes the
+        instances.
         """
         handle = self._native("Strategy.serve")
         functions = self._instance_functions
@@ -402,7 +415,7 @@ class Serving:
         def interrupted() -> None:
             try:
                 _cdist.dist_instances_close(handle, 0)
-            except DistError:  # requests were cancelled
+            except DistError:  # raised if requests were cancelled
                 pass
 
         with Watch(interrupted):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers: the tasks of a cluster that a Coordinator gives work to (TensorFlow: tf.distribute.Server).
+"""Servers: the tasks of a cluster to which a Coordinator sends work (TensorFlow: tf.distribute.Server).
 
-A parameter server, a task of job "ps", keeps variables; a worker, a task of job "worker", runs closures. What the
-environment says of how they speak, and what is promised of closures that are lost, are in libdist's headers, server.h.
+A parameter server is a task of job "ps" and stores variables; a worker is a task of job "worker" and runs closures. The
+header dist/experimental/server.h describes the environment variables, and what happens to closures that are lost.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 def arguments_of(arguments: Sequence[Any]) -> Optional[Value]:
-    """What goes to a function of another process, as its tuple of arguments; None for none."""
+    """Returns the arguments for a function of another process as a tuple value; None for none."""
     return values.make(_cdist.dist_get_strategy(), tuple(arguments)) if arguments else None
 
 
 def given_to(args: int) -> Sequence[Any]:
-    """What a function gets: the items of a tuple or list, no argument for nothing, one for anything else."""
+    """Returns the arguments of a function: the items of a tuple or list, none for None, one for anything else."""
     given = values.borrowed(args)
     if isinstance(given, (list, tuple)):
         return given
@@ -40,7 +40,7 @@ def given_to(args: int) -> Sequence[Any]:
 
 
 def slices_of(slices: Any) -> Value:
-    """Rows of a variable: (values, indices), or a Value that has them."""
+    """Converts rows of a variable: a pair (values, indices), or a Value."""
     if isinstance(slices, Value):
         return slices
     if not isinstance(slices, tuple) or len(slices) != 2:
@@ -52,7 +52,7 @@ def slices_of(slices: Any) -> Value:
 
 @checked
 class Reader:
-    """Variables by name: what a Closure and a Coordinator have in common."""
+    """The methods that Closure and Coordinator have in common."""
 
     def _read(self, names: Sequence[str]) -> list[Any]:
         raise NotImplementedError
@@ -64,30 +64,38 @@ class Reader:
     def read(self, names: Union[list[str], tuple[str, ...]]) -> list[Array]: ...
 
     def read(self, names: Union[str, list[str], tuple[str, ...]]) -> Any:
-        """The value of a variable, or a list of those of several. Those of one parameter server are of one moment."""
+        """Reads a variable, or a list of variables. The values from one parameter server are of the same moment.
+
+        Do not write to the arrays.
+        """
         if isinstance(names, str):
             return self._read([names])[0]
         return self._read(list(names))
 
     def assign(self, name: str, value: Any, how: Assign = Assign.SET) -> None:
-        """Gives a variable a value, or adds it to, or subtracts it from the variable: `how` is an Assign."""
+        """Assigns a value to a variable, or adds or subtracts it; `how` is an Assign."""
         raise NotImplementedError
 
     def assign_add(self, name: str, value: Any) -> None:
-        """assign() with Assign.ADD."""
+        """Adds a value to a variable: assign() with Assign.ADD."""
         self.assign(name, value, Assign.ADD)
 
     def assign_sub(self, name: str, value: Any) -> None:
-        """assign() with Assign.SUB."""
+        """Subtracts a value from a variable: assign() with Assign.SUB."""
         self.assign(name, value, Assign.SUB)
 
 
 @checked
 class Closure(Returned, Reader):
-    """What a function on a worker knows of the job, while it runs; for the thread that runs it.
+    """A running closure on a worker, for the thread that runs its function.
 
-    What it changes is changed once it has returned, all of it or nothing on each parameter server: its reads do not see that. The memory of
-    arrays that it gives is used until then.
+        def train(closure, batch):
+            gradient = compute(closure.read("w"), batch)
+            closure.assign_sub("w", gradient)
+
+    The changes that a closure makes are applied after its function has returned, and its own reads do not see them.
+    Each parameter server applies all of a closure's changes or none. Do not change an array that was passed to these
+    methods until then.
     """
 
     __slots__ = ("name", "id", "worker", "_handle")
@@ -95,43 +103,51 @@ class Closure(Returned, Reader):
     def _init(self, handle: int) -> None:
         self._handle = handle
         self.name = str(_cdist.dist_closure_name(handle))
-        """By which it was scheduled."""
+        """The name under which the closure was scheduled."""
         self.id = int(_cdist.dist_closure_id(handle))
-        """How many closures were scheduled before it; -1: it makes a per-worker value."""
+        """The number of closures scheduled before this one; -1 if the function creates a per-worker value."""
         self.worker = int(_cdist.dist_closure_worker(handle))
-        """Which worker runs it: the index of its task."""
+        """The index of the task that runs the closure."""
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody wants its result any more: another closure has failed, or the coordinator is gone."""
+        """Whether the result is no longer needed, because another closure has failed or the coordinator is gone."""
         return not self._handle or bool(_cdist.dist_cancel_signalled(_cdist.dist_closure_cancel(self._handle)))
 
     def _read(self, names: Sequence[str]) -> list[Any]:
         return [values.owned(handle) for handle in _cdist.dist_closure_read(self._native(), names, len(names))]
 
     def read_rows(self, name: str, indices: Any) -> Array:
-        """Rows of a variable, as an embedding is looked up: indices are int32 or int64 [k]."""
+        """Reads rows of a variable, for example of an embedding.
+
+        indices: row numbers, int32 or int64 [k]. The result has the shape [k, ...].
+        """
         given = values.make_tensor(_cdist.dist_get_strategy(), indices)
         rows: Array = values.owned(_cdist.dist_closure_read_rows(self._native(), name, given._handle))
         return rows
 
     def assign(self, name: str, value: Any, how: Assign = Assign.SET) -> None:
-        """Changes a variable, once the closure has ended well: `how` is an Assign."""
+        """Changes a variable after the closure has succeeded; `how` is an Assign."""
         given = values.make_tensor(_cdist.dist_get_strategy(), value)
         _cdist.dist_closure_assign(self._native(), name, int(how), given._handle)
 
     def scatter(self, name: str, how: Scatter, slices: Any) -> None:
-        """Changes rows, once the closure has ended well: `how` is a Scatter, slices are (values, indices)."""
+        """Changes rows of a variable after the closure has succeeded.
+
+        how: a Scatter.
+
+        slices: a pair of values [k, ...] and indices [k], or the result of Strategy.indexed_slices().
+        """
         given = slices_of(slices)
         _cdist.dist_closure_scatter(self._native(), name, int(how), given._handle)
 
     def update(self, function: str, names: Sequence[str], *arguments: Any) -> None:
-        """Changes variables that lie alike, once the closure has ended well, by what Server.register_update() has."""
+        """Changes colocated variables after the closure has succeeded, with a function of Server.register_update()."""
         given = arguments_of(arguments)
         _cdist.dist_closure_update(self._native(), function, list(names), len(names), values.handle_of(given))
 
     def per_worker(self, name: str) -> Any:
-        """What Coordinator.create_per_worker() has made on this worker: the very object."""
+        """Returns the object that Coordinator.create_per_worker() created on this worker."""
         given = values.owned(_cdist.dist_closure_per_worker(self._native(), name))
         return given.thing if isinstance(given, _Own) else given
 
@@ -142,7 +158,7 @@ class Closure(Returned, Reader):
 
 
 class _Own:
-    """A per-worker value as it is: libdist would take a list for a nest, and an array for a tensor."""
+    """A per-worker value, wrapped because libdist would convert a list to a nest and an array to a tensor."""
 
     __slots__ = ("thing",)
 
@@ -151,7 +167,7 @@ class _Own:
 
 
 class _Function:
-    """What the token of a closure's function stands for."""
+    """The target of a closure's token."""
 
     __slots__ = ("fn",)
 
@@ -168,11 +184,11 @@ class _Function:
         except BaseException as error:
             return -_calls.tell_another_process(error)
         finally:
-            closure._handle = 0  # libdist's, until the function has returned
+            closure._handle = 0  # libdist's; not valid after the function has returned
 
 
 class _UpdateFunction:
-    """What the token of an update function stands for."""
+    """The target of an update function's token."""
 
     __slots__ = ("fn",)
 
@@ -189,12 +205,13 @@ class _UpdateFunction:
 
 @checked
 class Server(Native):
-    """A task that a coordinator gives work to.
+    """A task to which a coordinator sends work.
 
-    server = libdist.Server()                  # the task that TF_CONFIG says
-    server.register("train", train)
-    server.start()
-    server.join()                              # until the coordinator ends
+        server = libdist.Server()      # the task that TF_CONFIG specifies
+        server.register("train", train)
+        server.start()
+        server.join()                  # until the coordinator ends the job
+        server.close()
     """
 
     def __init__(
@@ -204,7 +221,9 @@ class Server(Native):
         index: TaskId = None,
         **options: Unpack[ServerOptions],
     ) -> None:
-        """It listens from start() on, at the task's address; with port 0 the system chooses one.
+        """Creates the server of a task. It does not listen before start().
+
+        Its address is that of the task; with port 0, the system chooses a port.
 
         cluster, job, index: the cluster, and the task in it that this process is; None = as in TF_CONFIG.
         """
@@ -214,7 +233,8 @@ class Server(Native):
 
     @classmethod
     def local(cls, **options: Unpack[ServerOptions]) -> Server:
-        """A server for trying things out, at 127.0.0.1: a coordinator may have it for any worker or parameter server."""
+        """Creates a server for experiments, on 127.0.0.1. A coordinator can use it as any worker or parameter server.
+        """
         server = cls.__new__(cls)
         server._handle = 0
         server._begin(_cdist.dist_server_create_local(server_options(**options)))
@@ -225,19 +245,20 @@ class Server(Native):
         close_at_exit(self, SERVER)
 
     def register(self, name: str, fn: Callable[..., Any]) -> None:
-        """Has closures of this name call fn(closure, *arguments), before start(); closure is a Closure.
+        """Registers a closure under a name, before start(): fn(closure, *arguments), where closure is a Closure.
 
-        It is called on threads of the server's. What it returns goes to the coordinator, and what it raises too: a
-        DistError with its status, other exceptions as in RpcServer.register(); nothing has changed then. For
-        Coordinator.create_per_worker() the result stays here as it is.
+        The function runs on threads of the server. The coordinator gets its result or its exception, which is converted
+        as in RpcServer.register(). If it raises, no parameter server changes anything. The result for
+        Coordinator.create_per_worker() stays on this worker, unchanged.
         """
         self._register(_cdist.dist_server_register, name, fn, _Function)
 
     def register_update(self, name: str, fn: Callable[..., None]) -> None:
-        """Has parameter servers change variables by fn(variables, *arguments), before start().
+        """Registers an update function under a name, before start(): fn(variables, *arguments).
 
-        variables are arrays that lie there alike, to be written to; of a divided variable it is called for each part,
-        with the part's rows of those arguments that have the variable's shape. Where it raises nothing has changed on this server.
+        variables: colocated variables, as arrays to change in place. For a divided variable the function is called for
+        each part, and arguments that have the shape of the variable are replaced by the rows of the part. If the
+        function raises, nothing changes on this server.
         """
         self._register(_cdist.dist_server_register_update, name, fn, _UpdateFunction)
 
@@ -251,19 +272,19 @@ class Server(Native):
             raise
 
     def start(self) -> None:
-        """Listens."""
+        """Starts to listen."""
         _cdist.dist_server_start(self._native())
 
     @property
     def target(self) -> str:
-        """Where coordinators find it, "grpc://host:port", with the port that the system has chosen."""
+        """The address for coordinators, "grpc://host:port", with the port that the system has chosen."""
         return str(_cdist.dist_server_target(self._native()))
 
     def join(self, timeout: Wait = None, cancel: Optional[Cancel] = None) -> None:
-        """Waits for the end of its coordinator, or stop(). It goes on listening until close().
+        """Waits until the coordinator ends, or until stop() is called. The server listens until close().
 
-        timeout: seconds; None: without limit. DeadlineExceeded: not by then, or no coordinator has come within
-        start_timeout; Unavailable: the coordinator has not been heard of for two leases.
+        timeout: seconds; None = no limit. Raises DeadlineExceeded if it expires or if no coordinator has connected
+        within start_timeout, and Unavailable if the coordinator has been silent for two leases.
         """
         cancel = Cancel() if cancel is None else cancel
         with Watch(cancel.signal):
@@ -271,21 +292,24 @@ class Server(Native):
             _cdist.dist_server_join(self._native(), wait, cancel._native())
 
     def write_trace(self) -> str:
-        """What the server has done, as a trace for Perfetto or chrome://tracing: JSON.
+        """Returns what the server has done as a JSON trace for Perfetto or chrome://tracing.
 
-        A worker has a row for each thread, with closures and in them what they ask of parameter servers; a parameter
-        server has one, with the calls to it. Traces of a job's servers and of its coordinator can be joined.
+        The trace of a worker has one row per thread, with a slice for each closure. That of a parameter server has one
+        row, with a slice for each call. The traces of all tasks of a job can be merged.
         """
         text = _cdist.Text()
         text.write_server_trace(self._native())
         return str(text.text())
 
     def stop(self) -> None:
-        """Ends join()."""
+        """Makes join() return."""
         _cdist.dist_server_stop(self._native())
 
     def close(self) -> None:
-        """Ends the server; waits for functions that run, which are told. Not inside a closure."""
+        """Stops and closes the server. Not inside a closure.
+
+        Closure.cancelled becomes true in running closures, and close() waits until they have returned.
+        """
         _cdist.dist_server_stop(self._handle)
         self._end(_cdist.dist_server_destroy)
 
@@ -295,7 +319,7 @@ class Server(Native):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # The module's own names are gone when the interpreter ends: hence the default.
+    # The default keeps the function: the names of the module are gone when the interpreter exits.
     def __del__(self, _destroy: Any = _cdist.dist_server_destroy, _late: Any = finalizing) -> None:
         if self._handle and not _late():
             _destroy(self._handle)

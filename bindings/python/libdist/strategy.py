@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategy: R replicas, their threads, and all that a program does with them from outside."""
+"""Strategy: the replicas, their threads, and what a program does with them from outside."""
 
 from __future__ import annotations
 
@@ -51,20 +51,22 @@ if TYPE_CHECKING:
 
 @checked
 class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
-    """R replicas: threads that run the same function, each on its part of the input, and meet in collectives.
+    """R replicas: threads that run the same function at the same time and communicate through collectives.
 
-    with libdist.Strategy(4) as strategy:
-        totals = strategy.run(lambda replica: replica.all_reduce(ReduceOp.SUM, np.ones(3)))
+        with libdist.Strategy(4) as strategy:
+            totals = strategy.run(lambda replica: replica.all_reduce(libdist.ReduceOp.SUM, np.ones(3)))
+
+    A process can have any number of strategies.
     """
 
     _device_assignment: Optional[DeviceAssignment] = None
 
     def __init__(self, num_replicas: int = 0, **options: Unpack[StrategyOptions]) -> None:
-        """Makes the replicas' threads, which sleep until the first run.
+        """Creates the replicas' threads, which sleep until the first run.
 
         num_replicas: number of replicas of this process; 0 = number of CPUs available to the process.
         """
-        self._prepare(0)  # what __del__ looks at, whatever fails below
+        self._prepare(0)  # for __del__(), whatever fails below
         functions, cross_device = options.get("functions"), options.get("cross_device")
         self._device_assignment = options.get("device_assignment")
         self._cluster_resolver = options.get("cluster_resolver")
@@ -92,7 +94,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
     def _prepare(self, handle: int) -> None:
         self._handle = handle
         self._owned = False
-        self._local_replicas = range(1)  # a default strategy's
+        self._local_replicas = range(1)  # of a default strategy
         self._has_peers = False  # other workers
         self._cluster_resolver: Optional[ClusterResolver] = None
         self._alive: Optional[weakref.ref[Any]] = None
@@ -100,11 +102,11 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         self._kept = Kept()
         self._children: weakref.WeakSet[Any] = weakref.WeakSet()
         self._lock = threading.RLock()
-        self._shared = values.Shared()  # of host threads, which have no run in common
+        self._shared = values.Shared()  # for host threads, which have no run in common
 
     @classmethod
     def _borrowed(cls, handle: int) -> Strategy:
-        """The thread's default strategy, which ends with the thread."""
+        """Returns the thread's default strategy, which ends with the thread."""
         strategy = cls.__new__(cls)
         strategy._prepare(handle)
         strategy._alive = weakref.ref(current.thread)
@@ -116,10 +118,13 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         kind, replicas = self.kind.name, self.num_replicas
         return f"<libdist.Strategy {kind} of {replicas} replica{'s' if replicas != 1 else ''}>"
 
-    # ---- its end -------------------------------------------------------------------------------------------
+    # ---- closing -----------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Ends the threads, groups and works; FailedPrecondition while a run is under way. Values stay readable."""
+        """Ends the threads, and closes groups and works. Values stay readable.
+
+        Raises FailedPrecondition while a run or a request is in progress.
+        """
         if not self._handle or not self._owned:
             return
         for child in list(self._children):
@@ -129,11 +134,13 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         self._gone()
 
     def shutdown(self, timeout: Wait = None) -> None:
-        """Ends the strategy whatever its replicas do: refuses new runs, cancels those that wait and the one under way.
+        """Stops the strategy even if replica functions do not return.
 
-        timeout: seconds, for the functions to return; None, negative or inf: no limit; 0: not at all. DeadlineExceeded
-        names the replicas that have not; the strategy is closed for the program then too, and what those threads may
-        come back to is kept for them.
+        It rejects new runs, cancels queued runs and the one in progress, and waits for their functions.
+
+        timeout: seconds; 0 = do not wait; None, negative or infinite = no limit. If it expires, raises
+        DeadlineExceeded, which names the replicas whose functions have not returned. The strategy is closed in this
+        case too, and everything that those functions use stays valid until they return.
         """
         handle = self._native("Strategy.shutdown")
         if not self._owned:
@@ -143,7 +150,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
             with Watch(self._cancel_quietly):
                 _cdist.dist_strategy_shutdown(handle, patience)
         except DeadlineExceeded:
-            self._kept.tokens = []  # a function that is inside still may log, or reduce
+            self._kept.tokens = []  # a function that is still running may log or reduce
             self._gone()
             raise
         self._gone()
@@ -169,7 +176,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         if self._handle and self._owned and not _late():
             try:
                 self.close()
-            except DistError:  # a run that was given up after its deadline is not over
+            except DistError:  # functions of a run that returned at its deadline are still running
                 pass
 
     def _native(self, name: str = "Strategy") -> int:
@@ -182,10 +189,10 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
     # ---- running -------------------------------------------------------------------------------------------
 
     def run(self, fn: Callable[[Replica], Any], **options: Unpack[RunOptions]) -> list[Any]:
-        """Calls `fn(replica)` once on every replica of this worker, at the same time, and returns their results by id.
+        """Calls `fn(replica)` once on every replica of this worker, at the same time, and returns the list of results.
 
-        If a replica raises, the collectives of its peers end at once, and run() raises the same exception. Runs that
-        several threads start follow each other in the order of the calls.
+        If a replica raises, the collectives of its peers fail at once, and run() raises the same exception. Calls from
+        several threads run one after another, in the order of arrival.
 
         Each call of fn runs in a copy of the caller's context (contextvars, np.errstate), as with asyncio.to_thread().
         """
@@ -210,9 +217,11 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         kwargs: Keywords = None,
         **options: Unpack[RunOptions],
     ) -> Any:
-        """Calls `fn(replica, *args, **kwargs)`: of per-replica values, at any depth, each replica gets its own.
+        """Calls `fn(replica, *args, **kwargs)` on every replica and merges the results.
 
-        What the replicas return is merged leaf by leaf: the same object as it is, otherwise a per-replica Value.
+        Each per-replica value in the arguments, at any depth, is replaced by the replica's component. The results must
+        have the same structure and are merged leaf by leaf: a leaf is one object if all replicas returned the same
+        object, and otherwise a per-replica Value.
         """
         handle = self._native("Strategy.run_values")
         native = run_options(**options) if options else None
@@ -233,9 +242,11 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
 
     @contextmanager
     def enter(self, replica_id: int) -> Iterator[Replica]:
-        """This thread becomes a replica, of a strategy with Threads.HOST; on leaving it waits for all the others.
+        """Makes this thread replica `replica_id` of a strategy with Threads.HOST, for a `with` block.
 
-        An exception inside is the replica's failure, and goes on; the others raise what libdist says of it.
+        All replicas must enter, each on a thread of its own. At its end, the block waits until all of them have left.
+        An exception in the block counts as the replica's failure and leaves the block; the other replicas raise
+        libdist's report.
         """
         handle = _cdist.dist_replica_enter(self._native("Strategy.enter"), replica_id)
         replica = Replica._of(handle, self, self._shared)
@@ -256,7 +267,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
                     raise
 
     def cancel(self) -> None:
-        """Ends the run that is under way: Cancelled on every replica that waits. From any thread."""
+        """Cancels the run in progress. Replicas that wait in a collective raise Cancelled. Any thread may call it."""
         _cdist.dist_strategy_cancel(self._native("Strategy.cancel"))
 
     def reform(self, **options: Unpack[ReformOptions]) -> None:
@@ -274,10 +285,12 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
             _cdist.dist_strategy_reform(handle, native)
 
     def reform_due(self) -> bool:
-        """Whether the workers are to re-form before the next run: some are lost, or others have come.
+        """Returns whether the workers should re-form before the next run.
 
-        All workers that have made the same runs get the same answer, for which those other than worker 0 wait until
-        worker 0 has ended the latest one. With Reform.AT_NEXT_RUN runs ask for it by themselves.
+        This is so if workers were lost or others want to join.
+
+        All workers that have made the same runs get the same answer. Workers other than worker 0 wait until worker 0
+        has ended the latest run. With Reform.AT_NEXT_RUN, runs check this themselves.
         """
         handle = self._native("Strategy.reform_due")
         with self._waiting():
@@ -288,19 +301,19 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
             _cdist.dist_strategy_cancel(self._handle)
 
     def group(self, replica_ids: Sequence[int]) -> Group:
-        """Some of the replicas, in ascending order, for collectives among them. Not while a run is under way."""
+        """Creates a group of some replicas, given by their ids in ascending order. Call this between runs."""
         return Group(self, replica_ids)
 
-    # ---- logical devices -----------------------------------------------------------------------------------
+    # ---- logical devices ---------------------------------------------------------------------------------------
 
     @property
     def num_logical_devices(self) -> int:
-        """How many logical devices each replica has: 1, unless it is of StrategyKind.MESH."""
+        """The number of logical devices of each replica: 1, except for StrategyKind.MESH."""
         return int(_cdist.dist_strategy_num_logical_devices(self._native("Strategy.num_logical_devices")))
 
     @property
     def device_assignment(self) -> Optional[DeviceAssignment]:
-        """The device assignment that it was made with."""
+        """The device assignment with which the strategy was created; None if it has none."""
         handle = self._native("Strategy.device_assignment")
         return self._device_assignment if _cdist.dist_strategy_device_assignment(handle) else None
 
@@ -320,7 +333,10 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         return create(self, initial, name, options)
 
     def metric(self, kind: MetricKind = MetricKind.MEAN, name: Optional[str] = None) -> Metric:
-        """A metric, to which replicas add by Replica.update_metric()."""
+        """Creates a metric, to which replicas add with Replica.update_metric().
+
+        name: used in messages; None = name of the kind.
+        """
         return Metric(self, kind, name)
 
     # ---- checkpoints, preemption, parameter servers ------------------------------------------------------------
@@ -338,11 +354,16 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         checkpoint.save(self, path, variables, options)
 
     def load_checkpoint(self, path: Path, variables: Variables, *, position: bool = False) -> Optional[Position]:
-        """Gives variables the values that a file has for them; with position=True it returns where the input was."""
+        """Loads the values of variables from a checkpoint. If the file does not fit, no variable changes.
+
+        variables: a sequence of variables, or a dictionary from the names in the file to variables.
+
+        position: True = return the input position that was saved with the variables; False = return None.
+        """
         return checkpoint.load(self, path, variables, position=position)
 
     def open_checkpoint(self, path: Path) -> checkpoint.Checkpoint:
-        """Opens a checkpoint for reading."""
+        """Opens a safetensors file, or the index of several, to inspect and read its tensors."""
         return checkpoint.Checkpoint(self, path)
 
     def preemption_handler(
@@ -357,9 +378,9 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         return PreemptionHandler(self, path, variables, **options)
 
     def coordinator(self, **options: Unpack[CoordinatorOptions]) -> Coordinator:
-        """The coordinator of a strategy of StrategyKind.PARAMETER_SERVER. It does not wait for the servers.
+        """Returns the coordinator of a strategy of StrategyKind.PARAMETER_SERVER. Does not wait for the servers.
 
-        A strategy has one coordinator. If it already exists, the options are not read.
+        A strategy has one coordinator. If it already exists, the options are ignored.
         """
         return Coordinator(self, **options)
 
@@ -367,7 +388,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
 
     @contextmanager
     def scope(self) -> Iterator[Strategy]:
-        """Inside, this is the thread's current strategy: get_strategy()."""
+        """Makes this strategy the thread's current strategy in a `with` block; see get_strategy()."""
         handle = self._native("Strategy.scope")
         _cdist.dist_scope_enter(handle)
         try:
@@ -377,7 +398,11 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
 
     @contextmanager
     def colocate(self, variable: Any) -> Iterator[None]:
-        """Inside, this thread's new variables are placed with a variable (TensorFlow: colocate_vars_with)."""
+        """Places this thread's new variables with another variable in a `with` block (TensorFlow: colocate_vars_with).
+
+        This has no effect on placement, because copy r of every variable belongs to replica r; it checks that
+        colocation is possible.
+        """
         handle = self._native("Strategy.colocate")
         given = values.make(handle, variable)
         _cdist.dist_colocate_enter(handle, given._handle)
@@ -391,7 +416,7 @@ _strategies: weakref.WeakValueDictionary[int, Strategy] = weakref.WeakValueDicti
 
 
 def strategy_of(handle: int) -> Strategy:
-    """The object of a handle; of this thread's default strategy where it is none of the program's."""
+    """Returns the strategy with this handle, or this thread's default strategy if the program has not created it."""
     known = _strategies.get(handle)
     if known is not None:
         return known
@@ -401,12 +426,12 @@ def strategy_of(handle: int) -> Strategy:
 
 
 def current_strategy() -> Strategy:
-    """get_strategy() of this thread."""
+    """Returns the current strategy of this thread."""
     return strategy_of(_cdist.dist_get_strategy())
 
 
 def replica_of(handle: int) -> Optional[Replica]:
-    """The object of a replica's handle; None for NULL."""
+    """Returns the replica with this handle; None for NULL."""
     if not handle:
         return None
     return current_replica(handle) or Replica._of(handle, strategy_of(_cdist.dist_replica_strategy(handle)))

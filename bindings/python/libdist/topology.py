@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where devices are: a topology, and which of its devices are a replica's logical devices."""
+"""Topologies and device assignments: the positions of devices, and the devices that form each replica."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .constants import DeviceOrder
 from .errors import InvalidArgument
 
 Coordinates = Sequence[int]
-"""A position of the mesh: (x, y, z, core); -1 is the last one in its direction."""
+"""A position in the mesh: (x, y, z, core). -1 is the last position in its direction."""
 
 
 def _fit_integers(given: Any) -> Any:
@@ -30,11 +30,11 @@ def _fit_integers(given: Any) -> Any:
 
 _INTEGERS = "an array of integers"
 Integers = Annotated[Any, Rule(_fit_integers, _INTEGERS)]
-"""An array of integers, or nested lists of them."""
+"""An array of integers, or nested lists of integers."""
 
 
 def _int32s(numbers: Any, what: str) -> Array:
-    """Numbers, or an array of them, as int32; no number is cut."""
+    """Converts numbers to an int32 array. A number that does not fit raises InvalidArgument."""
     given = np.asarray(numbers)
     limits = np.iinfo(np.int32)
     if given.size and not (limits.min <= given.min() and given.max() <= limits.max):
@@ -43,7 +43,7 @@ def _int32s(numbers: Any, what: str) -> Array:
 
 
 def _array(fill: Callable[[Any], object], shape: tuple[int, ...]) -> Array:
-    """What the native layer gives as numbers, as an array."""
+    """Returns the numbers that the native layer fills in, as an array."""
     numbers = _cdist.Numbers()
     fill(numbers)
     return np.array([numbers.at(i) for i in range(numbers.size())], np.int32).reshape(shape)
@@ -51,16 +51,21 @@ def _array(fill: Callable[[Any], object], shape: tuple[int, ...]) -> Array:
 
 @checked
 class Topology(Native):
-    """Where devices are: positions (x, y, z, core) of a mesh, each device in a task. Immutable.
+    """The positions (x, y, z, core) of devices in a mesh, and the task of each device. Immutable.
 
-    topology = Topology.from_host()
-    one_replica_of_two = DeviceAssignment.build(topology, [1, 1, 2, 1])
+        topology = Topology.from_host()
+        one_replica_of_two = DeviceAssignment.build(topology, [1, 1, 2, 1])
     """
 
-    _owner: Any = None  # who ends it, where it is borrowed
+    _owner: Any = None  # keeps a borrowed handle valid
 
     def __init__(self, mesh_shape: Sequence[int], device_coordinates: Integers) -> None:
-        """By hand. device_coordinates: [tasks, devices of a task, 4]. Positions without a device are missing ones."""
+        """Creates a topology from explicit coordinates. Positions without a device are missing devices.
+
+        mesh_shape: size of the mesh in each of the 4 directions.
+
+        device_coordinates: position of each device, [tasks, devices of a task, 4].
+        """
         self._handle = 0
         mesh = _int32s(mesh_shape, "mesh_shape").ravel().tolist()
         given = _int32s(device_coordinates, "device_coordinates")
@@ -84,11 +89,14 @@ class Topology(Native):
 
     @classmethod
     def from_host(cls) -> Topology:
-        """The CPUs that this process may use: x package, y NUMA domain, z core, core hardware thread."""
+        """Creates a topology of the CPUs that this process may use.
+
+        The directions are x = package, y = NUMA domain, z = core, core = hardware thread of the core.
+        """
         options = _cdist.dist_topology_options()
         return cls._of(_cdist.dist_topology_from_host(options))
 
-    # The module's own names are gone when the interpreter ends: hence the default.
+    # The default keeps the function: the names of the module are gone when the interpreter exits.
     def __del__(self, _destroy: Any = _cdist.dist_topology_destroy) -> None:
         if self._handle and self._owner is None:
             _destroy(self._handle)
@@ -106,54 +114,57 @@ class Topology(Native):
 
     @property
     def num_tasks(self) -> int:
-        """How many tasks have devices."""
+        """The number of tasks."""
         return int(_cdist.dist_topology_num_tasks(self._handle))
 
     @property
     def num_devices_per_task(self) -> int:
-        """How many devices each task has."""
+        """The number of devices of each task."""
         return int(_cdist.dist_topology_num_devices_per_task(self._handle))
 
     @property
     def device_coordinates(self) -> Array:
-        """Where each device is, as it was given: [tasks, devices of a task, 4]."""
+        """The position of each device, as it was given: [tasks, devices of a task, 4]."""
         shape = (self.num_tasks, self.num_devices_per_task, self.mesh_rank)
         return _array(lambda numbers: numbers.topology_device_coordinates(self._handle), shape)
 
     @property
     def missing_devices(self) -> Array:
-        """The positions without a device: [how many, 4]."""
+        """The positions without a device: [number of such positions, 4]."""
         shape = (_cdist.dist_topology_num_missing_devices(self._handle), self.mesh_rank)
         return _array(lambda numbers: numbers.topology_missing_devices(self._handle), shape)
 
     def task_at(self, coordinates: Coordinates) -> int:
-        """Which task the device at a position belongs to; -1 where it is missing."""
+        """Returns the task of the device at a position; -1 if the device is missing."""
         return int(_cdist.dist_topology_task_at(self._handle, self._position(coordinates)))
 
     def device_at(self, coordinates: Coordinates) -> int:
-        """Which device of its task is at a position; -1 where it is missing."""
+        """Returns the index, within its task, of the device at a position; -1 if the device is missing."""
         return int(_cdist.dist_topology_device_at(self._handle, self._position(coordinates)))
 
     def cpu_at(self, coordinates: Coordinates) -> int:
-        """Which CPU, by the system's number, is at a position of from_host(); -1 where it is missing."""
+        """Returns the system's number of the CPU at a position of from_host(); -1 if it is missing."""
         return int(_cdist.dist_topology_cpu_at(self._handle, self._position(coordinates)))
 
     def device_name_at(self, coordinates: Coordinates, job: Optional[str] = None) -> str:
-        """The name of the device at a position: "/job:worker/task:0/device:TPU:1"."""
+        """Returns the name of the device at a position: "/job:worker/task:0/device:TPU:1"."""
         return str(_cdist.dist_topology_device_name_at(self._handle, self._position(coordinates), job))
 
     def host_name_at(self, coordinates: Coordinates, job: Optional[str] = None) -> str:
-        """The name of the host of the device at a position: "/job:worker/task:0/device:CPU:0"."""
+        """Returns the name of the host of the device at a position: "/job:worker/task:0/device:CPU:0"."""
         return str(_cdist.dist_topology_host_name_at(self._handle, self._position(coordinates), job))
 
     def explain(self) -> str:
-        """What it is, and of a host's how that was found: lines for people."""
+        """Describes the topology, in lines for human readers, which may change in any version.
+
+        For the topology of a host, this includes how it was detected.
+        """
         text = _cdist.Text()
         text.explain_topology(self._handle)
         return str(text.text())
 
     def _position(self, coordinates: Coordinates) -> list[int]:
-        """As many numbers as C reads."""
+        """Converts a position to as many numbers as C reads."""
         position: list[int] = _int32s(coordinates, "a position").ravel().tolist()
         if len(position) != self.mesh_rank:
             raise InvalidArgument(f"a position of this mesh has {self.mesh_rank} numbers, not {len(position)}")
@@ -166,10 +177,13 @@ class Topology(Native):
 
 @checked
 class DeviceAssignment(Native):
-    """Which devices of a topology are logical device 0, 1, ... of replica 0, 1, ... Immutable."""
+    """Assigns devices of a topology to logical devices 0, 1, ... of replicas 0, 1, ... Immutable."""
 
     def __init__(self, topology: Topology, core_assignment: Integers) -> None:
-        """By hand. core_assignment: [replicas, logical devices, 4]."""
+        """Creates an assignment from explicit coordinates.
+
+        core_assignment: position of each logical device, [replicas, logical devices, 4].
+        """
         self._handle = 0
         given = _int32s(core_assignment, "core_assignment")
         if given.ndim != 3:
@@ -195,7 +209,12 @@ class DeviceAssignment(Native):
         num_replicas: int = 1,
         device_order: DeviceOrder = DeviceOrder.AUTO,
     ) -> DeviceAssignment:
-        """Gives each replica a block of computation_shape devices, computation_stride apart; None: 1 everywhere."""
+        """Gives each replica a block of devices.
+
+        computation_shape: size of a block in each direction; None = 1 in each.
+
+        computation_stride: distance between the devices of a block in each direction; None = 1 in each.
+        """
         given = []
         for numbers, what in ((computation_shape, "computation_shape"), (computation_stride, "computation_stride")):
             given.append(None if numbers is None else _int32s(numbers, what).ravel().tolist())
@@ -210,7 +229,7 @@ class DeviceAssignment(Native):
 
     @classmethod
     def single(cls, topology: Topology) -> DeviceAssignment:
-        """One replica of one logical device, at (0, 0, 0, 0)."""
+        """Creates an assignment with one replica of one logical device, at (0, 0, 0, 0)."""
         return cls._of(_cdist.dist_device_assignment_create_single(topology._handle))
 
     def __del__(self, _destroy: Any = _cdist.dist_device_assignment_destroy) -> None:
@@ -219,45 +238,46 @@ class DeviceAssignment(Native):
 
     @property
     def topology(self) -> Topology:
-        """The topology that it was made with."""
+        """The topology with which the assignment was created."""
         return Topology._of(_cdist.dist_device_assignment_topology(self._handle), self)
 
     @property
     def num_replicas(self) -> int:
-        """How many replicas it is for."""
+        """The number of replicas."""
         return int(_cdist.dist_device_assignment_num_replicas(self._handle))
 
     @property
     def num_logical_devices(self) -> int:
-        """How many logical devices each replica has."""
+        """The number of logical devices of each replica."""
         return int(_cdist.dist_device_assignment_num_logical_devices(self._handle))
 
     @property
     def core_assignment(self) -> Array:
-        """Where each logical device of each replica is: [replicas, logical devices, 4]."""
+        """The position of each logical device of each replica: [replicas, logical devices, 4]."""
         shape = (self.num_replicas, self.num_logical_devices, self.topology.mesh_rank)
         return _array(lambda numbers: numbers.device_assignment_core_assignment(self._handle), shape)
 
     def coordinates(self, replica: int, logical_device: int) -> tuple[int, ...]:
-        """Where one logical device is; -1 is the last replica, or device, as in Python."""
+        """Returns the position of one logical device. -1 is the last replica or device, as in Python."""
         numbers = _cdist.Numbers()
         numbers.device_assignment_coordinates(self._handle, replica, logical_device)
         return tuple(numbers.at(i) for i in range(numbers.size()))
 
     def device(self, replica: int = 0, logical_device: int = 0) -> int:
-        """Which device of its task a logical device is (TensorFlow: tpu_ordinal); -1 where it is missing."""
+        """Returns the index of a logical device within its task (TensorFlow: tpu_ordinal); -1 if the device is missing.
+        """
         return int(_cdist.dist_device_assignment_device(self._handle, replica, logical_device))
 
     def device_name(self, replica: int = 0, logical_device: int = 0, job: Optional[str] = None) -> str:
-        """A logical device's name (TensorFlow: tpu_device)."""
+        """Returns the name of a logical device (TensorFlow: tpu_device)."""
         return str(_cdist.dist_device_assignment_device_name(self._handle, replica, logical_device, job))
 
     def host_name(self, replica: int = 0, logical_device: int = 0, job: Optional[str] = None) -> str:
-        """The name of a logical device's host (TensorFlow: host_device)."""
+        """Returns the name of the host of a logical device (TensorFlow: host_device)."""
         return str(_cdist.dist_device_assignment_host_name(self._handle, replica, logical_device, job))
 
     def lookup_replicas(self, task: int, logical_device: int) -> list[int]:
-        """Which replicas have their logical device of this number in a task, ascending."""
+        """Returns the replicas whose logical device of this number is in a task, in ascending order."""
         numbers = _cdist.Numbers()
         numbers.device_assignment_lookup_replicas(self._handle, task, logical_device)
         return [numbers.at(i) for i in range(numbers.size())]

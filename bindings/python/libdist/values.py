@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values: what goes into runs and reductions and comes out of them.
+"""Values: immutable data to pass into runs and to get out of them.
 
-Everywhere a value is taken, ordinary Python will do: arrays and numbers are tensors (an array's memory is used, not
-copied), lists, tuples and dicts are nests, None and str are themselves, anything else is passed through as it is.
-What comes out is the same: arrays over libdist's memory, lists, tuples, dicts, None, str, the program's own objects. A
-Value is for what Python has no type for: one thing for each replica, indexed slices, ragged and sparse tensors, tensors
-that are divided over logical devices (an array too, wherever one is taken).
+Functions that take a value accept ordinary Python objects. Arrays and numbers are tensors, and the memory of an array
+is used without copying. Lists, tuples and dictionaries are nests. None and str stay what they are, and any other object
+is passed through unchanged. Results are converted back in the same way: arrays over libdist's memory, lists, tuples,
+dictionaries, None, str and your own objects.
+
+A Value is needed only for data that Python has no type for: one item for each replica, indexed slices, ragged and
+sparse tensors, and tensors that are divided over logical devices (which are accepted wherever an array is).
 """
 
 from __future__ import annotations
@@ -30,9 +32,9 @@ _DISTRIBUTED = (ValueKind.PER_REPLICA, ValueKind.MIRRORED)
 
 @checked
 class Value(Returned):
-    """A value of libdist's, which Strategy.value() and its like make. It is immutable, and kept as long as anybody has it.
+    """Data that libdist holds, immutable and reference-counted; Strategy.value() and similar methods create it.
 
-    len(), indexing and iteration are over its components, items or parts.
+    len(), indexing and iteration use its components, items or parts.
     """
 
     __slots__ = ("_handle", "__weakref__")
@@ -40,7 +42,7 @@ class Value(Returned):
     def _init(self, handle: int) -> None:
         self._handle = handle  # takes over the reference
 
-    # The module's own names are gone when the interpreter ends: hence the default.
+    # The default keeps the function: the names of the module are gone when the interpreter exits.
     def __del__(self, _release: Any = _cdist.dist_value_release) -> None:
         if getattr(self, "_handle", 0):
             _release(self._handle)
@@ -50,41 +52,41 @@ class Value(Returned):
         return Value._of(_cdist.dist_value_retain(handle))
 
     def _hand_over(self) -> int:
-        """A reference for libdist."""
+        """Returns a reference for libdist, which releases it."""
         handle: int = _cdist.dist_value_retain(self._handle)
         return handle
 
-    # ---- looking -------------------------------------------------------------------------------------------
+    # ---- access ------------------------------------------------------------------------------------------------
 
     @property
     def kind(self) -> ValueKind:
-        """What it is."""
+        """The kind of the value."""
         return ValueKind(_cdist.dist_value_kind_of(self._handle))
 
     @property
     def is_distributed(self) -> bool:
-        """Whether it has a component for each replica."""
+        """Whether the value has a component for each replica."""
         return self.kind in _DISTRIBUTED
 
     def __len__(self) -> int:
         return int(_cdist.dist_value_size(self._handle))
 
     def item(self, index: int) -> Value:
-        """Item `index` as a Value."""
+        """Returns item `index` as a Value. Raises IndexError if there is no such item."""
         handle = _cdist.dist_value_item(self._handle, index) if index >= 0 else 0
         if not handle:
             raise IndexError(f"a value with {len(self)} items has no item {index}")
         return Value._borrowed(handle)
 
     def get(self, key: str) -> Value:
-        """The item of a dictionary under a key, as a Value."""
+        """Returns the item of a dictionary with this key, as a Value. Raises KeyError if there is no such item."""
         handle = _cdist.dist_value_get(self._handle, key)
         if not handle:
             raise KeyError(key)
         return Value._borrowed(handle)
 
     def keys(self) -> list[str]:
-        """A dictionary's keys, in the order of their bytes."""
+        """Returns the keys of a dictionary, in the order of their bytes; an empty list for other kinds."""
         return [_cdist.dist_value_key(self._handle, i) for i in range(len(self)) if self.kind == ValueKind.DICT]
 
     def __getitem__(self, index: Any) -> Any:
@@ -96,35 +98,39 @@ class Value(Returned):
         return (self.item(i).python() for i in range(len(self)))
 
     def python(self) -> Any:
-        """The value as Python has it: see the top of this page. Distributed values and composites stay Values."""
+        """Converts the value to Python objects. Distributed values and composites stay Values."""
         return unwrap(self)
 
     def numpy(self) -> Any:
-        """The tensor as a read-only array over the value's memory; of a variable, replica 0's copy."""
+        """Returns the tensor as a read-only array over the value's memory; for a variable, replica 0's copy."""
         return _tensors.view(self._tensor(), self)
 
     @property
     def dtype(self) -> DType:
-        """The tensor's."""
+        """The dtype of the tensor."""
         return DType(self._tensor()[1])
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The tensor's."""
+        """The shape of the tensor."""
         shape: tuple[int, ...] = self._tensor()[2]
         return shape
 
     @property
     def partition(self) -> Partition:
-        """How a sharded tensor is divided over logical devices. `uneven` is also of shards of any other sizes."""
+        """The partition of a sharded tensor.
+
+        `uneven` is true if the sizes of the shards are not those of an even split.
+        """
         return Partition._of(self._handle)
 
     def shard(self, logical_device: int) -> Any:
-        """What a logical device has of a sharded tensor: a read-only view into the whole."""
+        """Returns the shard that a logical device has of a sharded tensor, as a read-only view of a part of the whole.
+        """
         return _tensors.view(self._shard(logical_device)[1], self)
 
     def shard_begin(self, logical_device: int) -> tuple[int, ...]:
-        """Where in the whole shard() begins."""
+        """Returns the position in the whole tensor at which the shard of a logical device begins."""
         return self._shard(logical_device)[0]
 
     def _shard(self, logical_device: int) -> tuple[tuple[int, ...], tuple[Any, ...]]:
@@ -134,12 +140,13 @@ class Value(Returned):
 
     @property
     def text(self) -> Optional[str]:
-        """The text that the value is, or None."""
+        """The text of a text value; None for other kinds."""
         text: Optional[str] = _cdist.dist_value_text(self._handle)
         return text
 
     def describe(self) -> str:
-        """The value on one line, the same on every machine: "f32[2] [1, 2]", "PerReplica: 0: ..., 1: ..."."""
+        """Describes the value on one line, identically on every machine: "f32[2] [1, 2]", "PerReplica: 0: ..., 1: ...".
+        """
         text = _cdist.Text()
         text.describe_value(self._handle)
         return str(text.text())
@@ -160,14 +167,14 @@ class Value(Returned):
         return array.copy() if copy else array
 
     def __dlpack__(self, stream: Any = None, **_: Any) -> Any:
-        """The tensor's memory for another library; it keeps the value."""
+        """Shares the tensor's memory with another library. The capsule keeps the value alive."""
         return _cdist.dlpack_capsule(_cdist.dist_value_to_dlpack(self._handle))
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)  # kDLCPU
 
 
-# ---- From Python, and back ---------------------------------------------------------------------------------
+# ---- conversion --------------------------------------------------------------------------------------------
 
 
 def _fit_arguments(given: Any) -> Any:
@@ -191,11 +198,11 @@ def _fit_keywords(given: Any) -> Any:
 
 _KEYWORDS = "a dict from names to arguments or None"
 Keywords = Annotated[Any, Rule(_fit_keywords, _KEYWORDS)]
-"""Arguments of a function by name."""
+"""Keyword arguments of a function: a dictionary from names to values."""
 
 
 class Seen:
-    """Which value an object became, and which object a value: the same thing in all replicas stays the same thing."""
+    """The values of objects and the objects of values, so that one object that all replicas pass stays one object."""
 
     __slots__ = ("values", "objects")
 
@@ -205,14 +212,14 @@ class Seen:
 
 
 class Shared:
-    """A Seen for each round of a run: what the replicas give there is looked up by all of them."""
+    """A Seen for each round of a run, which all replicas share."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._rounds: dict[int, Seen] = {}
 
     def in_round(self, number: int) -> Seen:
-        """Of a replica's round `number`. Old ones are forgotten: not every replica comes to every one."""
+        """Returns the Seen of a round. Old ones are dropped, because not every replica takes part in every round."""
         with self._lock:
             seen = self._rounds.get(number)
             if seen is None:
@@ -222,7 +229,7 @@ class Shared:
 
 
 def make(strategy: int, thing: Any, seen: Optional[Seen] = None) -> Value:
-    """A Value of whatever is given. Keep it in a variable: its handle is its own only as long as somebody has it."""
+    """Converts an object to a Value. Keep the result in a variable while its handle is used."""
     if isinstance(thing, Value):
         return thing
     if isinstance(thing, (list, tuple)):
@@ -244,7 +251,7 @@ def make(strategy: int, thing: Any, seen: Optional[Seen] = None) -> Value:
 
 
 def make_tensor(strategy: int, thing: Any, seen: Optional[Seen] = None) -> Value:
-    """make() where no nest can be meant: lists and tuples are tensors, as they are where a variable is made."""
+    """Converts an object like make(), except that lists and tuples are tensors instead of nests."""
     return make(strategy, _tensors.give(thing) if isinstance(thing, (list, tuple)) else thing, seen)
 
 
@@ -289,7 +296,7 @@ def _wrap(strategy: int, tensor: TensorLike) -> Value:
 
 
 def unwrap(value: Value, seen: Optional[Seen] = None) -> Any:
-    """A value as Python has it."""
+    """Converts a value to Python objects."""
     kind = _cdist.dist_value_kind_of(value._handle)
     if kind == ValueKind.LIST:
         return [unwrap(value.item(i), seen) for i in range(len(value))]
@@ -323,29 +330,29 @@ def _leaf_of(value: Value, kind: int) -> Any:
 
 
 def owned(handle: int, seen: Optional[Seen] = None) -> Any:
-    """unwrap() of a reference that is taken over; None for NULL."""
+    """Converts a value like unwrap() and takes over its reference; None for NULL."""
     return unwrap(Value._of(handle), seen) if handle else None
 
 
 def borrowed(handle: int, seen: Optional[Seen] = None) -> Any:
-    """unwrap() of a reference that stays whose it is; None for NULL."""
+    """Schedules one call of fn(replica) on the next idle replica and returns at once: `await strategy.submit(fn)`."""
     return unwrap(Value._borrowed(handle), seen) if handle else None
 
 
 def hand_over(strategy: int, thing: Any, seen: Optional[Seen] = None) -> int:
-    """A reference for libdist to whatever a function returned; 0 for None."""
+    """Converts the result of a function to a reference that libdist takes over; 0 for None."""
     if thing is None:
         return 0
     return make(strategy, thing, seen)._hand_over()
 
 
 def arguments(strategy: int, args: Any, seen: Optional[Seen] = None) -> Optional[Value]:
-    """Positional arguments as a list or tuple of values; None for none."""
+    """Converts positional arguments to a list or tuple value; None for none."""
     if args is None or isinstance(args, Value):
         return args
     return make(strategy, args if isinstance(args, list) else tuple(args), seen)
 
 
 def handle_of(value: Optional[Value]) -> int:
-    """A value's handle; 0 for None."""
+    """Returns the handle of a value; 0 for None."""
     return 0 if value is None else value._handle

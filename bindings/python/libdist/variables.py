@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables: tensors that outlive runs, with a copy for each replica."""
+"""Variables: tensors that outlive runs, with one copy for each replica or one copy for all."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 class Drift:
-    """Where the copies of a variable are no longer equal; -1: all are equal."""
+    """The result of Variable.check_drift(). replica, expected_replica and element are -1 if all copies are equal."""
 
     __slots__ = ("num_copies", "replica", "expected_replica", "element")
 
     def __init__(self, num_copies: int, replica: int, expected_replica: int, element: int) -> None:
         self.num_copies = num_copies
-        """That were compared; 0: its copies need not be equal."""
+        """Number of copies compared, of all workers; 0 if the copies need not be equal."""
         self.replica = replica
-        """Whose copy differs from most others'."""
+        """Replica whose copy differs from most others."""
         self.expected_replica = expected_replica
-        """The first whose copy has what most have."""
+        """First replica whose copy has the value of most."""
         self.element = element
-        """The first that differs, counted row-major."""
+        """First element that differs, counted in row-major order."""
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={getattr(self, name)}" for name in self.__slots__)
@@ -42,27 +42,35 @@ class Drift:
 
 
 Initial = Union[None, TensorLike, Callable[[], Any]]
-"""A variable's first value: a tensor, or a function that returns one."""
+"""The initial value of a variable: a tensor, or a function that returns one."""
 
 
 @checked
 class Variable(Returned):
-    """A tensor that outlives runs; Strategy.variable() makes it. It may be an argument of a run."""
+    """A tensor that outlives runs; Strategy.variable() creates it.
+
+        w = strategy.variable(np.zeros(10, np.float32), name="w", aggregation=libdist.Aggregation.MEAN)
+        strategy.run(lambda replica: replica.assign(w, gradients[replica.id], libdist.Assign.SUB))
+        print(w.read())
+
+    It can be an argument of a run. Methods that read or write it outside replicas wait until the run in progress has
+    ended, at most for the strategy's timeout.
+    """
 
     def _init(self, strategy: Strategy, handle: int, ended_by: str, value: Optional[Value] = None) -> None:
-        """ended_by: "collector", "close" (it is the strategy's too) or "owner"."""
+        """ended_by: "collector", "close" (also by the strategy) or "owner"."""
         self._strategy = strategy
         self._handle = handle
         self._ended_by = ended_by
         self._value = value
-        self._keeper: Any = None  # whose state it is
+        self._keeper: Any = None  # the object to which the state belongs
         if ended_by == "close":
             strategy._children.add(self)  # ends with the strategy
         _variables[handle] = self
 
     @staticmethod
     def _known(handle: int, value: Value) -> Variable:
-        """The object of a handle that libdist gives, behind a value."""
+        """Returns the variable with a handle that libdist returned with a value."""
         known = _variables.get(handle)
         if known is not None:
             return known
@@ -70,7 +78,7 @@ class Variable(Returned):
 
         return Variable._of(current_strategy(), handle, "owner", value)
 
-    # ---- what it is ----------------------------------------------------------------------------------------
+    # ---- properties --------------------------------------------------------------------------------------------
 
     @property
     def name(self) -> str:
@@ -84,30 +92,30 @@ class Variable(Returned):
 
     @property
     def synchronization(self) -> Synchronization:
-        """When its copies are brought together; AUTO has become what the strategy chose."""
+        """The time at which the copies are combined. AUTO has been replaced by the strategy's choice, if it had one."""
         return Synchronization(_cdist.dist_variable_synchronization(self._native()))
 
     @property
     def aggregation(self) -> Aggregation:
-        """What an assignment inside replicas does."""
+        """The aggregation of the values that replicas assign."""
         return Aggregation(_cdist.dist_variable_aggregation(self._native()))
 
     @property
     def num_copies(self) -> int:
-        """One for each replica, or one."""
+        """The number of copies: one per replica, or one."""
         return int(_cdist.dist_variable_num_copies(self._native()))
 
     def copy_name(self, copy: int) -> str:
-        """The name of a copy: "w", "w/replica_1" ..."""
+        """Returns the name of a copy: "w", "w/replica_1" ..."""
         return str(_cdist.dist_variable_copy_name(self._native(), copy))
 
     def device(self, copy: int = 0) -> str:
-        """The device that a copy is on."""
+        """Returns the full name of the device of a copy."""
         strategy = self._strategy._native("Variable.device")
         return str(_cdist.dist_variable_device(strategy, self._native(), copy))
 
     def describe(self) -> str:
-        """Its copies on one line."""
+        """Describes the copies on one line."""
         text = _cdist.Text()
         text.describe_variable(self._native())
         return str(text.text())
@@ -115,50 +123,66 @@ class Variable(Returned):
     def __repr__(self) -> str:
         return f"<libdist.{self.describe()}>" if self._handle else "<libdist.Variable, closed>"
 
-    # ---- its value -----------------------------------------------------------------------------------------
+    # ---- access ------------------------------------------------------------------------------------------------
 
     def component(self, replica_id: Optional[int] = None) -> Any:
-        """A view of what a replica has of it, to be written by that replica alone, or outside runs.
+        """Returns a writable view of a replica's copy.
 
-        None: this worker's first replica.
+        Only that replica may write to it during a run. Your code is then responsible for keeping all copies equal.
+
+        replica_id: None = this worker's first replica.
         """
         replica = self._strategy.local_replicas.start if replica_id is None else replica_id
         return _tensors.view(_cdist.dist_variable_component(self._native(), replica), self._as_value(), True)
 
     def _copy(self, copy: int) -> Any:
-        """component(), by a copy's number among this worker's."""
+        """Returns the component by the number of a copy among those of this worker."""
         return self.component(self._strategy.local_replicas.start + copy)
 
     def read(self) -> Any:
-        """The value as the cross-replica context sees it, as a new array."""
+        """Reads the value in cross-replica context, as a new array.
+
+        For a variable that is synchronized on reading, this combines the copies according to its aggregation.
+        """
         strategy = self._strategy._native("Variable.read")
         with self._strategy._waiting():
             return values.owned(_cdist.dist_variable_read(strategy, self._native()))
 
     def assign(self, value: Any, how: Assign = Assign.SET) -> None:
-        """Assigns to every copy: a tensor to all, a per-replica value to each its own."""
+        """Assigns to every copy: a tensor to all copies, a per-replica value component by component.
+
+        how: Assign.SET, ADD or SUB.
+        """
         strategy = self._strategy._native("Variable.assign")
         given = values.make_tensor(strategy, value)
         with self._strategy._waiting():
             _cdist.dist_variable_assign(strategy, self._native(), int(how), given._handle)
 
     def assign_add(self, value: Any) -> None:
-        """assign() with Assign.ADD."""
+        """Adds a value to every copy: assign() with Assign.ADD."""
         self.assign(value, Assign.ADD)
 
     def assign_sub(self, value: Any) -> None:
-        """assign() with Assign.SUB."""
+        """Subtracts a value from every copy: assign() with Assign.SUB."""
         self.assign(value, Assign.SUB)
 
     def scatter(self, how: Scatter, slices: Any) -> None:
-        """Changes rows of every copy: `how` is a Scatter, slices are Strategy.indexed_slices(), or per-replica ones."""
+        """Changes rows of every copy.
+
+        how: a Scatter.
+
+        slices: the result of Strategy.indexed_slices(), or a per-replica value of such results.
+        """
         strategy = self._strategy._native("Variable.scatter")
         given = values.make(strategy, slices)
         with self._strategy._waiting():
             _cdist.dist_variable_scatter(strategy, self._native(), int(how), given._handle)
 
     def check_drift(self) -> Drift:
-        """Whether the copies are still equal, on all workers; DataLoss, with the replica and the elements, where not."""
+        """Checks that the copies are equal, over all workers.
+
+        Raises DataLoss, which names the replica and the elements, if they differ.
+        """
         record = _cdist.dist_drift()
         strategy = self._strategy._native("Variable.check_drift")
         with self._strategy._waiting():
@@ -169,10 +193,10 @@ class Variable(Returned):
         array = self.read()
         return array if dtype is None else array.astype(dtype, copy=False)
 
-    # ---- its end -------------------------------------------------------------------------------------------
+    # ---- closing -----------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Ends the variable; arrays over its copies, and values made of it, keep its memory."""
+        """Destroys the variable. Arrays over its copies, and values that refer to it, keep its memory."""
         _variables.pop(self._handle, None)
         if self._ended_by != "owner":
             self._end(_cdist.dist_variable_destroy)
@@ -201,12 +225,12 @@ _variables: weakref.WeakValueDictionary[int, Variable] = weakref.WeakValueDictio
 
 
 def _token(initial: Any, strategy: int, failures: _calls.Failures) -> int:
-    """The token of a function that returns the first value; 0 if `initial` is the value."""
+    """Returns the token of a function that returns the initial value; 0 if `initial` is the value."""
     return _calls.keep(Initializer(initial, failures, strategy)) if callable(initial) else 0
 
 
 def create(strategy: Strategy, initial: Any, name: Optional[str], options: VariableOptions) -> Variable:
-    """Strategy.variable()."""
+    """Implements Strategy.variable()."""
     handle = strategy._native("Strategy.variable")
     failures = _calls.Failures()
     token = _token(initial, handle, failures)
@@ -221,7 +245,7 @@ def create(strategy: Strategy, initial: Any, name: Optional[str], options: Varia
 
 
 def ask_for(replica: Replica, name: str, initial: Any, options: VariableOptions) -> Variable:
-    """Replica.variable()."""
+    """Implements Replica.variable()."""
     strategy = replica.strategy
     failures = _calls.Failures()
     token = _token(initial, strategy._handle, failures)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Versions: something that all replicas read, weights for example, and that is replaced while they run."""
+"""Versions: replace data that all replicas read, such as model weights, while they run."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .errors import DeadlineExceeded, FailedPrecondition
 
 T = TypeVar("T")
 
-SLICE = 0.05  # seconds after which who waits in C looks for signals
+SLICE = 0.05  # seconds after which a thread that waits in C checks for signals
 
 
 class _Published:
-    """What a version's token stands for, until it is released."""
+    """The target of a version's token, kept until the version is released."""
 
     def __init__(self, content: Any, release: Optional[Callable[[Any], Any]]) -> None:
         self.content = content
@@ -27,19 +27,25 @@ class _Published:
         try:
             if self._release is not None:
                 self._release(self.content)
-        except Exception:  # nobody is there to be told
+        except Exception:  # no caller could receive it
             pass
 
 
 @checked
 class Versions(Native, Generic[T]):
-    """A series of something that all replicas read, and that is replaced while they run. Any thread may use it.
+    """A series of versions of data that all replicas read, for example model weights. Any thread may use it.
 
-    All replicas of a run see one version, the latest when the first of them asks, to the end of the run; so do its logical
-    devices. A request is a run of one. A version stays until it is neither the latest nor seen by a run.
+        versions = libdist.Versions()
+        versions.publish(load_model("v1"))
+        strategy.submit(lambda replica: infer(replica.version(versions)[0], question))
+        number = versions.publish(load_model("v2"))
+        versions.wait(number)  # until v1 has been released
 
-    release(content): ends a version that nobody sees any more: called once for each, on the thread that lets go of it last;
-    it waits for no request or version, and what it raises is dropped. None: nothing is done.
+    All replicas of a run see the same version until the run ends: the latest one when the first of them asks. A request
+    counts as a run of one replica. libdist keeps a version until a newer one is published and no run sees it any more.
+
+    release: a function release(content), called once for each version when no run sees it any more, on the thread that
+    stops using it last. It must not wait for a request or a version. Its exceptions are ignored. None = no function.
     """
 
     def __init__(self, release: Optional[Callable[[T], Any]] = None) -> None:
@@ -48,9 +54,9 @@ class Versions(Native, Generic[T]):
         self._handle = _cdist.dist_versions_create(None)
 
     def publish(self, content: T) -> int:
-        """Makes content the latest version; its number: 1, 2, 3 and so on.
+        """Makes `content` the latest version and returns its number: 1, 2, 3 and so on.
 
-        Also inside a replica, whose run goes on with the version that it sees.
+        It may be called inside a replica, whose run continues with the version that it sees.
         """
         token = _calls.keep(_Published(content, self._release))
         try:
@@ -61,13 +67,14 @@ class Versions(Native, Generic[T]):
 
     @property
     def latest(self) -> int:
-        """The number of the latest version; 0: there is none."""
+        """The number of the latest version; 0 if there is none."""
         return int(_cdist.dist_versions_latest(self._native("Versions.latest")))
 
     def wait(self, number: int, timeout: Wait = None) -> None:
-        """Waits until all versions before `number` have been released, at most `timeout` seconds.
+        """Waits until all versions before `number` have been released. Not inside replica functions.
 
-        None, or negative: no limit. DeadlineExceeded says which versions runs still see. Outside the replicas' functions: a run may see such a version.
+        timeout: seconds; None or negative = no limit. If it expires, raises DeadlineExceeded, which lists the versions
+        that runs still see.
         """
         end = None if timeout is None or timeout < 0 else time.monotonic() + timeout
         while True:
@@ -84,7 +91,7 @@ class Versions(Native, Generic[T]):
         return _calls.target_of(token).content, number
 
     def close(self) -> None:
-        """Gives up the series: the latest version is released when no run sees it any more. Runs may be under way."""
+        """Closes the series. The latest version is released when no run sees it any more. Runs may be in progress."""
         self._end(_cdist.dist_versions_destroy)
 
     def __enter__(self) -> Versions[T]:

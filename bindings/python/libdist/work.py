@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work: a collective that is under way, or planned."""
+"""Work: handles of asynchronous and planned collectives."""
 
 from __future__ import annotations
 
@@ -18,16 +18,21 @@ if TYPE_CHECKING:
 
 @checked
 class Work(Native):
-    """A collective that replica.begin began or replica.plan planned; it keeps its tensors.
+    """A collective that `replica.begin` started or `replica.plan` planned. It keeps its tensors alive.
 
-    Its methods are for the replica that made it. What a function leaves under way is ended before its replica is.
+        work = replica.begin.all_reduce(libdist.ReduceOp.SUM, gradient, out=gradient)
+        ...                     # compute something else
+        work.result()
+
+    Only the replica that created it may use its methods. Do not use the tensors until the work has completed. If a
+    replica function returns while works are in progress, libdist completes them before the replica ends.
     """
 
     def __init__(self, replica: Replica, issue: Issue) -> None:
         self._handle = 0
         options = issue.some_options()
         options.begin_work()
-        # Without a check of the buffers by NumPy: they are libdist's until the work has ended.
+        # Without NumPy's check of the buffers: they belong to libdist until the work has completed.
         issue.call(replica._handle)
         self._handle = int(options.work())
         self._issue = issue
@@ -35,37 +40,46 @@ class Work(Native):
         self._strategy._children.add(self)
 
     def start(self) -> None:
-        """Begins a round of planned work: all tensors that are not ready yet are from now on."""
+        """Starts a round of planned work. All tensors that are not ready yet become ready."""
         _cdist.dist_work_start(self._native("Work.start"))
 
     def ready(self, tensor: int) -> None:
-        """One tensor of the planned list is ready; the first of a round begins it."""
+        """Declares one tensor of the planned list ready, given by its index. The first call of a round starts it."""
         _cdist.dist_work_ready(self._native("Work.ready"), tensor)
 
     def done(self) -> bool:
-        """Whether it has ended; raises how it failed. Does a part of it where there is one to do."""
+        """Returns whether the work has completed, or raises its error. If there is a part of the work to do, does it.
+        """
         return bool(_cdist.dist_work_test(self._native("Work.done")))
 
     def result(self, timeout: Wait = None) -> Any:
-        """Waits until it has completed, and returns the results or raises its error. If the timeout expires first, raises
-        DeadlineExceeded, and the work continues."""
+        """Waits until the work has completed, and returns the results or raises its error.
+
+        timeout: seconds; 0 = do not wait; None = no limit. If it expires, raises DeadlineExceeded, and the work
+        continues.
+        """
         _cdist.dist_work_wait(self._native("Work.result"), wait_limit(timeout))
         self._check_operator()
         return self._issue.result
 
     @staticmethod
     def wait_any(works: Sequence[Work], timeout: Wait = None) -> int:
-        """Waits until one of the works has ended: its index. If that failed, raises how; done() says which."""
+        """Waits until one of the works has completed, and returns its index.
+
+        If that work has failed, raises its error; done() shows which one it was.
+
+        timeout: seconds; 0 = do not wait; None = no limit.
+        """
         handles = [work._native("Work.wait_any") for work in works]
         index: int = _cdist.dist_work_wait_any(handles, len(handles), wait_limit(timeout))
         return index
 
     def cancel(self) -> None:
-        """Ends it, and all rounds of its group in this run, on every member."""
+        """Cancels the work, and with it all rounds of its group in this run, on every member."""
         _cdist.dist_work_cancel(self._native("Work.cancel"))
 
     def close(self) -> None:
-        """Gives up the work, after it has ended."""
+        """Closes the work. If it is in progress, waits until it has completed."""
         if self._handle:
             self._end(_cdist.dist_work_destroy)
             if self._issue.operator is not None:
@@ -78,7 +92,7 @@ class Work(Native):
         self.close()
 
     def __del__(self, _late: Any = finalizing) -> None:
-        if self._handle and self._strategy._handle and not _late():  # the strategy's end has closed it, otherwise
+        if self._handle and self._strategy._handle and not _late():  # otherwise the strategy has closed it
             self.close()
 
     def _native(self, name: str) -> int:
@@ -93,7 +107,7 @@ class Work(Native):
 
 
 class _Later(Collectives[Work]):
-    """Collectives that give Work."""
+    """The collectives of Begin and Plan, which return a Work."""
 
     _planned = False
 
@@ -114,10 +128,10 @@ class _Later(Collectives[Work]):
 
 
 class Begin(_Later):
-    """replica.begin: collectives that are under way when the call returns."""
+    """The collectives in asynchronous form: `replica.begin`. Each call returns a Work at once."""
 
 
 class Plan(_Later):
-    """replica.plan: collectives that are planned once and begun any number of times: Work.start(), Work.ready()."""
+    """The collectives in planned form: `replica.plan`. Work.start() and Work.ready() start a planned collective."""
 
     _planned = True
