@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A module shaped like TensorFlow, as far as tf.distribute goes: arrays of NumPy's are the tensors.
+"""A module with the names of TensorFlow that tf.distribute programs use. Its tensors are NumPy arrays.
 
     import libdist.tf as tf
 
@@ -13,8 +13,8 @@
 
     strategy.run(step)
 
-Replicas are threads that run at the same time, where TensorFlow's take turns. Gradients are the program's own. A name
-of TensorFlow's that is not here is an AttributeError that says what to use.
+Replicas are threads that run at the same time, while those of TensorFlow take turns. The program computes gradients
+itself. A name of TensorFlow that this module lacks raises an AttributeError, which says what to use instead.
 """
 
 import numpy as _np
@@ -100,7 +100,7 @@ ragged = _Namespace("tf.ragged", constant=ragged_constant)
 sparse = _Namespace("tf.sparse", SparseTensor=SparseTensor, from_dense=sparse_from_dense, to_dense=sparse_to_dense)
 """tf.sparse."""
 nest = _Namespace("tf.nest", flatten=_leaves_of, map_structure=_checked(_map_leaves))
-"""tf.nest, of one nest."""
+"""tf.nest, for one nest."""
 
 __all__ = [
     "IndexedSlices",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saving what a checkpoint holds, and giving it the values of a file."""
+"""Saves what a checkpoint holds to a file, and loads it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ COUNTER = "save_counter"
 RUNS = "checkpointed_runs"
 """The variable in which a PreemptionCheckpointHandler keeps its total_run_calls, as in TensorFlow."""
 RUNS_TEXT = "preemption.total_run_calls"
-"""The same as a text, which libdist.PreemptionHandler reads and writes."""
+"""The same number as a metadata text, which libdist.PreemptionHandler reads and writes."""
 
 
 def held_by(checkpoint: Any) -> dict[str, Variable]:
-    """The variables by name: those of the root under their own, the counter where it is counted."""
+    """Returns the variables by name: those of the root under their own names, and the save counter if there is one."""
     found: dict[str, Variable] = {}
     for path, variable in variables_in(checkpoint):
         name = path.removeprefix("_root/")
@@ -36,7 +36,7 @@ def held_by(checkpoint: Any) -> dict[str, Variable]:
 
 
 def owner_of(variables: dict[str, Variable]) -> libdist.Strategy:
-    """Whose file it is: in a scope its strategy's, elsewhere that of the first variable that has one."""
+    """Returns the strategy that writes the file: that of the scope, or else that of the first variable that has one."""
     if libdist.has_strategy():
         return libdist.get_strategy()
     owners = (variable._owner for variable in variables.values() if not variable._plain)
@@ -44,12 +44,12 @@ def owner_of(variables: dict[str, Variable]) -> libdist.Strategy:
 
 
 def _has(owner: libdist.Strategy, variable: Variable) -> bool:
-    """Whether it is a variable of the owner's in this process."""
+    """Returns whether the variable belongs to this strategy, in this process."""
     return variable._owner is owner and not isinstance(variable, RemoteVariable)
 
 
 def _value(variable: Variable) -> Any:
-    """The value of another strategy's variable, as reading it there would give."""
+    """Returns the value of another strategy's variable, as reading it there would return."""
     if isinstance(variable, RemoteVariable):
         return np.asarray(variable)
     native = variable._native
@@ -66,7 +66,7 @@ def _value(variable: Variable) -> Any:
 
 
 def _give(variable: Variable, value: Any) -> None:
-    """The other way."""
+    """Assigns a value to another strategy's variable."""
     if isinstance(variable, RemoteVariable):
         variable.assign(value)
         return
@@ -79,7 +79,7 @@ def _give(variable: Variable, value: Any) -> None:
 
 
 def _texts(checkpoint: Any) -> Optional[dict[str, str]]:
-    """What a file says beside the variables: of a preemption handler's checkpoint how many runs there were."""
+    """Returns the metadata texts: the number of runs, for the checkpoint of a preemption handler."""
     reference = checkpoint.__dict__.get("_handler")
     handler = None if reference is None else reference()
     if handler is None or current.replicas or not handler._strategy._native._handle:
@@ -90,7 +90,7 @@ def _texts(checkpoint: Any) -> Optional[dict[str, str]]:
 
 
 def save(checkpoint: Any, path: str) -> bool:
-    """Checkpoint.write(): whether it is this worker who has written the file."""
+    """Implements Checkpoint.write(). Returns whether this worker has written the file."""
     texts = _texts(checkpoint)
     held = held_by(checkpoint)
     if not held:
@@ -113,7 +113,7 @@ def save(checkpoint: Any, path: str) -> bool:
 
 
 class Status:
-    """What read() and restore() give: what had a value in the file, and what not."""
+    """The result of read() and restore(): the variables that got a value from the file, and those that did not."""
 
     def __init__(self, checkpoint: Any, path: Optional[str]) -> None:
         self._checkpoint = checkpoint
@@ -122,7 +122,7 @@ class Status:
         self._given: dict[str, Variable] = {}
 
     def _restore(self) -> None:
-        """Gives a value to whatever can be reached now and has none yet."""
+        """Assigns values to all variables that can be reached now and have not got their values yet."""
         for name, variable in held_by(self._checkpoint).items():
             if name in self._pending and self._given.get(name) is not variable:
                 value = self._pending[name]
@@ -145,7 +145,7 @@ class Status:
         return [f"{name}: {variable!r}" for name, variable in held.items() if name not in self._given]
 
     def assert_existing_objects_matched(self) -> Status:
-        """AssertionError where a variable had no value in the file."""
+        """Raises AssertionError if a variable has no value in the file."""
         self._specified()
         left = self._missing_values()
         if left:
@@ -153,7 +153,7 @@ class Status:
         return self
 
     def assert_consumed(self) -> Status:
-        """Also where the file has a value that nobody took."""
+        """Raises AssertionError if a variable has no value in the file, or if a value of the file was not used."""
         self.assert_existing_objects_matched()
         left = sorted(name for name in self._pending if name not in self._given and name != COUNTER)
         if left:
@@ -161,18 +161,18 @@ class Status:
         return self
 
     def assert_nontrivial_match(self) -> Status:
-        """AssertionError where no variable had a value in the file."""
+        """Raises AssertionError if no variable has a value in the file."""
         self._specified()
         if not set(self._given) - {COUNTER}:
             raise AssertionError("Nothing except the root object matched a checkpointed value.")
         return self
 
     def expect_partial(self) -> Status:
-        """It is meant that not all match: nobody warns here anyway."""
+        """Declares that not everything needs to match. Has no effect, because there are no warnings."""
         return self
 
     def initialize_or_restore(self, session: Any = None) -> None:
-        """Nothing: values are given when they are read."""
+        """Does nothing: values are assigned when the file is read."""
 
     run_restore_ops = initialize_or_restore
 
@@ -182,7 +182,7 @@ class Status:
 
 
 def load(checkpoint: Any, path: str) -> Status:
-    """Checkpoint.read()."""
+    """Implements Checkpoint.read()."""
     if not os.path.exists(path):
         raise libdist.NotFound(
             f"there is no checkpoint {path!r}: save() writes a number behind the name, and gives the path"

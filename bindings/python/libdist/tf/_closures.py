@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that workers run. TensorFlow sends them their graphs; here each process runs the program, and has them by name.
+"""Functions that workers run. TensorFlow sends graphs; here each process runs the program and finds functions by name.
 
-A tf.function's name is its module's and its own, with a number where several have the same: the second `f` that the program
-makes is "f#1" in every process, whatever has become of the first one. Other functions are found where their modules have them.
+A tf.function is named after its module and itself, and numbered if several have the same name: the second `f` that the
+program creates is "f#1" in every process, even if the first one no longer exists. Other functions are looked up in
+their modules.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
     from ._parameter_servers import ParameterServerStrategy
 
 RUN = "tf.function"
-"""The closure that runs a function by its name, and gives tensors."""
+"""The closure that runs a function by name and returns tensors."""
 MAKE = "tf.per_worker"
-"""The same, whose result stays on its worker."""
+"""The closure that runs a function by name and keeps its result on the worker."""
 ITERATE = "tf.per_worker.iterator"
-"""Begins a pass over a dataset of the worker's."""
+"""The closure that starts a pass over a dataset of the worker."""
 
 _functions: weakref.WeakValueDictionary[str, Callable[..., Any]] = weakref.WeakValueDictionary()
 _counts: dict[str, Iterator[int]] = {}
@@ -55,18 +56,18 @@ def _register(fn: Callable[..., Any], of: Any) -> str:
 
 
 def make_function(fn: Callable[..., Any], of: Any) -> None:
-    """Makes a function a tf.function: one that workers find by the name of the function `of`."""
+    """Makes `fn` a tf.function, which workers find by the name of the function `of`."""
     fn.__dict__["_tf_function"] = _register(fn, of)
 
 
 def name_of(fn: Any) -> Optional[str]:
-    """The name of a tf.function; None for anything else."""
+    """Returns the name of a tf.function; None for anything else."""
     name = getattr(fn, "_tf_function", None)
     return name if isinstance(name, str) and _functions.get(name) is fn else None
 
 
 def any_name_of(fn: Any) -> str:
-    """The name of any function: by what its module has, else one that this process alone knows."""
+    """Returns a name for any function: its name in its module, or else one that only this process knows."""
     name = name_of(fn)
     if name is not None:
         return name
@@ -92,20 +93,20 @@ def _find(name: str) -> Callable[..., Any]:
     return made
 
 
-# ---- What goes over --------------------------------------------------------------------------------------------------
+# ---- sending ---------------------------------------------------------------------------------------------------------
 
 _MARK = "libdist.tf"
 
 
 class Reference:
-    """What is sent as its name, and is something of the worker's own there."""
+    """An object that is sent as its name; the worker has an object of its own for the name."""
 
     _sent_kind = ""
     _sent_name = ""
 
 
 def packed(nest: Any) -> Any:
-    """Arguments for a worker: tensors, whose memory is theirs, texts, None, references."""
+    """Converts arguments for a worker: to copies of tensors, texts, None and references."""
     if isinstance(nest, Reference):
         return {_MARK: nest._sent_kind, "name": nest._sent_name}
     if isinstance(nest, (list, tuple)):
@@ -114,7 +115,7 @@ def packed(nest: Any) -> Any:
     if isinstance(nest, Mapping):
         return {key: packed(nest[key]) for key in nest}
     if isinstance(nest, np.ndarray):
-        return sent(np.array(plain(nest)))  # the program may change it while the closure waits
+        return sent(np.array(plain(nest)))  # copied, because the program may change it while the closure waits
     return sent(nest)
 
 
@@ -129,14 +130,14 @@ def _unpacked(nest: Any, running: Running) -> Any:
     return received(nest)
 
 
-# ---- What runs -------------------------------------------------------------------------------------------------------
+# ---- running ---------------------------------------------------------------------------------------------------------
 
 
 class Running:
-    """A function of a worker's, while it runs.
+    """A function that a worker runs.
 
-    libdist changes variables once the function has returned. What it has changed so far is known here, so that it reads what it
-    has written, as in TensorFlow.
+    libdist changes variables after the function has returned. This class keeps the changes, so that the function reads
+    what it has written, as in TensorFlow.
     """
 
     def __init__(self, closure: libdist.Closure, number: int) -> None:
@@ -146,7 +147,7 @@ class Running:
         self._changes: dict[str, list[Callable[[Any], Any]]] = {}
 
     def refer(self, kind: str, name: str) -> Any:
-        """What a reference of the coordinator's is here."""
+        """Returns this worker's object for a reference of the coordinator."""
         if kind == "per worker":
             return self.closure.per_worker(name)
         if self.strategy is None:
@@ -159,7 +160,7 @@ class Running:
         return variable.variables[int(part)] if part else variable
 
     def read(self, name: str) -> Any:
-        """A variable, with what this function has changed of it."""
+        """Reads a variable, including the changes of this function."""
         value = self.closure.read(name)
         changes = self._changes.get(name, ())
         if changes:
@@ -169,24 +170,24 @@ class Running:
         return value
 
     def read_rows(self, name: str, indices: Any) -> Any:
-        """Rows of a variable."""
+        """Reads rows of a variable, including the changes of this function."""
         if name in self._changes:
             return self.read(name)[indices]
         return self.closure.read_rows(name, indices)
 
     def assign(self, name: str, value: Any, how: libdist.Assign) -> None:
-        """Changes a variable; the memory of the value is its own."""
+        """Changes a variable. The caller must not change the value afterwards."""
         self.closure.assign(name, value, how)
         self._changes.setdefault(name, []).append(lambda array: in_place(array, how, value))
 
     def scatter(self, name: str, how: libdist.Scatter, slices: IndexedSlices) -> None:
-        """Changes rows of a variable; the memory of the slices is their own."""
+        """Changes rows of a variable. The caller must not change the slices afterwards."""
         self.closure.scatter(name, how, (plain(slices.values), plain(slices.indices)))
         self._changes.setdefault(name, []).append(lambda array: scatter_in_place(array, how, slices))
 
 
 strategies: weakref.WeakValueDictionary[int, ParameterServerStrategy] = weakref.WeakValueDictionary()
-"""By their numbers, in the order in which the program makes them."""
+"""The strategies by their numbers, in the order in which the program creates them."""
 
 
 class _Thread(threading.local):
@@ -197,7 +198,7 @@ _thread = _Thread()
 
 
 def running() -> Optional[Running]:
-    """What this thread runs for a coordinator; None outside of closures."""
+    """Returns the function that this thread runs for a coordinator; None outside closures."""
     return _thread.running
 
 
@@ -215,7 +216,7 @@ def _inside(now: Running) -> Iterator[None]:
 
 
 def _call(name: str, closure: libdist.Closure, number: Any, args: Any, kwargs: Any, out: Callable[[Any], Any]) -> Any:
-    """Calls a function; what it raises says which one it was."""
+    """Calls a function. If it raises, the error names the function."""
     now = Running(closure, int(number))
     try:
         with _inside(now):
@@ -236,13 +237,13 @@ def _make(closure: libdist.Closure, name: str, number: Any, args: Any, kwargs: A
 
 
 class WorkerIterator:
-    """A pass over a dataset of a worker's, whose closures take turns."""
+    """A pass over a dataset of a worker. Closures on several threads may use it."""
 
     def __init__(self, dataset: Any) -> None:
         self._elements = iter(dataset)
         self._lock = threading.Lock()
         self.element_spec = getattr(dataset, "element_spec", None)
-        """What an element is like."""
+        """The spec of an element."""
 
     def __iter__(self) -> WorkerIterator:
         return self
@@ -252,7 +253,7 @@ class WorkerIterator:
             return next(self._elements)
 
     def get_next(self) -> Any:
-        """The next element; OutOfRange where there is none."""
+        """Returns the next element. Raises OutOfRange at the end."""
         try:
             return next(self)
         except StopIteration:
@@ -265,11 +266,11 @@ def _iterate(closure: libdist.Closure, dataset: str, number: Any) -> WorkerItera
 
 
 def serve(server: libdist.Server) -> None:
-    """Registers what all servers of a program have."""
+    """Registers the closures that every server of a program has."""
     server.register(RUN, _run)
     server.register(MAKE, _make)
     server.register(ITERATE, _iterate)
 
 
 Place = Union[Running, libdist.Coordinator]
-"""By whom a variable is read and changed."""
+"""The object that reads and changes variables."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.train.ClusterSpec, and the resolvers of tf.distribute.cluster_resolver that read no service."""
+"""tf.train.ClusterSpec, and the resolvers of tf.distribute.cluster_resolver that query no service."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Tasks = Union[Sequence[str], Mapping[int, str]]
 
 
 def _text(given: Any, what: str) -> str:
-    """A text, of bytes too; TypeError for anything else."""
+    """Returns a text, decoded from bytes if necessary. Raises TypeError for other types."""
     if isinstance(given, bytes):
         return given.decode()
     if not isinstance(given, str):
@@ -29,7 +29,7 @@ def _text(given: Any, what: str) -> str:
 
 @checked
 class ClusterSpec(Refusing):
-    """tf.train.ClusterSpec: jobs by name, each with its tasks' addresses."""
+    """tf.train.ClusterSpec: the jobs of a cluster and the addresses of their tasks."""
 
     _tf_name = "tf.train.ClusterSpec"
     _native: libdist.ClusterSpec
@@ -62,23 +62,23 @@ class ClusterSpec(Refusing):
 
     @property
     def jobs(self) -> list[str]:
-        """The jobs' names."""
+        """The names of the jobs."""
         return self._native.jobs
 
     def num_tasks(self, job_name: str) -> int:
-        """How many tasks a job has."""
+        """Returns the number of tasks of a job."""
         return self._native.num_tasks(job_name)
 
     def task_indices(self, job_name: str) -> list[int]:
-        """The numbers of a job's tasks."""
+        """Returns the indices of a job's tasks."""
         return self._native.task_indices(job_name)
 
     def task_address(self, job_name: str, task_index: int) -> str:
-        """Where a task is."""
+        """Returns the address of a task."""
         return self._native.task_address(job_name, task_index)
 
     def job_tasks(self, job_name: str) -> list[Optional[str]]:
-        """The addresses of a job's tasks by number; None where there is no such task."""
+        """Returns the addresses of a job's tasks as a list by index; None if there is no such task."""
         indices = self.task_indices(job_name)
         if indices and indices[0] < 0:
             raise IndexError(f"job {job_name!r} has a task {indices[0]}, which has no place in a list")
@@ -88,7 +88,10 @@ class ClusterSpec(Refusing):
         return addresses
 
     def as_dict(self) -> dict[str, Any]:
-        """A job with tasks 0, 1, ... is a list of addresses, any other a dict."""
+        """Returns the jobs as a dictionary.
+
+        A job with tasks 0, 1, ... is a list of addresses, any other job a dictionary.
+        """
         return self._native.as_dict()
 
     def __bool__(self) -> bool:
@@ -106,7 +109,10 @@ class ClusterSpec(Refusing):
 
 @checked
 class ClusterResolver(Refusing):
-    """A program's own has cluster_spec() and master(); give it to its strategy, as extended._cluster_resolver."""
+    """The base class of resolvers. A resolver of your own overrides cluster_spec() and master().
+
+    Assign it to extended._cluster_resolver of its strategy.
+    """
 
     _tf_name = "tf.distribute.cluster_resolver.ClusterResolver"
     _task_type: Optional[str] = None
@@ -114,7 +120,7 @@ class ClusterResolver(Refusing):
 
     @property
     def task_type(self) -> Optional[str]:
-        """Of this process: "worker" ..."""
+        """The job of this process, for example "worker"."""
         return self._task_type
 
     @task_type.setter
@@ -123,7 +129,7 @@ class ClusterResolver(Refusing):
 
     @property
     def task_id(self) -> Optional[int]:
-        """Of this process."""
+        """The index of this process in its job."""
         return self._task_id
 
     @task_id.setter
@@ -131,29 +137,29 @@ class ClusterResolver(Refusing):
         self._task_id = task_id
 
     def cluster_spec(self) -> ClusterSpec:
-        """The cluster."""
+        """Returns the cluster."""
         raise NotImplementedError("cluster_spec() is the subclass's")
 
     def master(
         self, task_type: Optional[str] = None, task_id: TaskId = None, rpc_layer: Optional[str] = None
     ) -> str:
-        """The address of a task."""
+        """Returns the address of a task."""
         raise NotImplementedError("master() is the subclass's")
 
     def num_accelerators(
         self, task_type: Optional[str] = None, task_id: TaskId = None, config_proto: Any = None
     ) -> dict[str, int]:
-        """How many devices of each kind a task has: none but CPUs."""
+        """Returns the number of devices of each kind of a task. There are only CPUs."""
         return {}
 
     @property
     def environment(self) -> Optional[str]:
-        """Where it runs."""
+        """The platform on which the cluster runs."""
         return ""
 
 
 class _Functions(libdist.ResolverFunctions):
-    """A program's own resolver, as libdist asks it."""
+    """Converts a resolver of your own to functions that libdist calls."""
 
     def __init__(self, resolver: ClusterResolver) -> None:
         self._resolver = resolver
@@ -185,7 +191,7 @@ class _Functions(libdist.ResolverFunctions):
 
 
 def native_of(resolver: Any) -> Optional[libdist.ClusterResolver]:
-    """A resolver for libdist; None for what is none."""
+    """Returns the libdist resolver for a resolver; None for other objects."""
     if isinstance(resolver, Resolved):
         return resolver._native
     if isinstance(resolver, ClusterResolver):
@@ -195,7 +201,8 @@ def native_of(resolver: Any) -> Optional[libdist.ClusterResolver]:
 
 @checked
 class Resolved(ClusterResolver):
-    """A resolver that libdist has. What is set is an option, with which libdist's is made once more."""
+    """A resolver that libdist implements. Setting an attribute creates the libdist resolver again, with another option.
+    """
 
     _base: libdist.ClusterResolver
 
@@ -205,7 +212,7 @@ class Resolved(ClusterResolver):
 
     @classmethod
     def _of(cls, native: libdist.ClusterResolver) -> Resolved:
-        """Of a strategy of libdist's, which was made with it."""
+        """Returns a resolver for a libdist strategy that was created with it."""
         resolver = cls.__new__(cls)
         resolver._options = libdist.ClusterResolverOptions()
         resolver._base = resolver._native = native
@@ -221,7 +228,7 @@ class Resolved(ClusterResolver):
 
     @property
     def task_type(self) -> Optional[str]:
-        """Of this process: "worker" ..."""
+        """The job of this process, for example "worker"."""
         return self._native.task_type
 
     @task_type.setter
@@ -230,7 +237,7 @@ class Resolved(ClusterResolver):
 
     @property
     def task_id(self) -> Optional[int]:
-        """Of this process."""
+        """The index of this process in its job."""
         return self._native.task_id
 
     @task_id.setter
@@ -239,7 +246,7 @@ class Resolved(ClusterResolver):
 
     @property
     def rpc_layer(self) -> Optional[str]:
-        """What stands before addresses, with ://."""
+        """The RPC layer, which is prefixed to addresses with "://"."""
         return self._native.rpc_layer
 
     @rpc_layer.setter
@@ -248,30 +255,30 @@ class Resolved(ClusterResolver):
 
     @property
     def environment(self) -> Optional[str]:
-        """Where it runs; None where nobody says it."""
+        """The platform on which the cluster runs; None if it is not set."""
         return self._native.environment
 
     def cluster_spec(self) -> ClusterSpec:
-        """The cluster."""
+        """Returns the cluster."""
         return ClusterSpec._of(self._native.spec())
 
     def master(
         self, task_type: Optional[str] = None, task_id: TaskId = None, rpc_layer: Optional[str] = None
     ) -> str:
-        """The address of a task, or of this process."""
+        """Returns the address of a task, or of this process."""
         return self._native.master(task_type, task_id, rpc_layer or None)
 
     def num_accelerators(
         self, task_type: Optional[str] = None, task_id: TaskId = None, config_proto: Any = None
     ) -> dict[str, int]:
-        """How many devices of each kind a task has: those that it was told of."""
+        """Returns the number of devices of each kind of a task, as given in the options."""
         count = self._native.num_accelerators(task_type, task_id)
         return {"GPU": count} if count else {}
 
 
 @checked
 class SimpleClusterResolver(Resolved):
-    """Of a tf.train.ClusterSpec that is given."""
+    """A resolver for a given tf.train.ClusterSpec."""
 
     _tf_name = "tf.distribute.cluster_resolver.SimpleClusterResolver"
 
@@ -285,7 +292,10 @@ class SimpleClusterResolver(Resolved):
         num_accelerators: Optional[Mapping[str, int]] = None,
         rpc_layer: Optional[str] = None,
     ) -> None:
-        """master: the address where no task is asked for. num_accelerators: of each kind, {"GPU": 2}."""
+        """master: the address if no task is selected.
+
+        num_accelerators: number of devices of each kind, for example {"GPU": 2}.
+        """
         if not isinstance(cluster_spec, ClusterSpec):
             raise TypeError("cluster_spec must be a `tf.train.ClusterSpec`.")
         if not isinstance(master, str):
@@ -309,15 +319,15 @@ class SimpleClusterResolver(Resolved):
     def num_accelerators(
         self, task_type: Optional[str] = None, task_id: TaskId = None, config_proto: Any = None
     ) -> dict[str, int]:
-        """As it was made with."""
+        """Returns the numbers that were passed to the constructor."""
         return dict(self._accelerators or {})
 
 
 @functools.lru_cache(maxsize=1)
 def _plain(text: str) -> str:
-    """TF_CONFIG as libdist accepts it: TensorFlow makes types of other values by str(), and indices by int().
+    """Converts TF_CONFIG to a form that libdist accepts. TensorFlow applies str() to types and int() to indices.
 
-    What cannot be made so stays as it is, and libdist tells what is wrong.
+    What cannot be converted stays unchanged, and libdist reports the error.
     """
     try:
         config = json.loads(text)
@@ -355,7 +365,7 @@ def _index(given: Any) -> Any:
 
 @checked
 class TFConfigClusterResolver(Resolved):
-    """Of the environment variable TF_CONFIG, which is read at each question."""
+    """A resolver for the environment variable TF_CONFIG, which it reads at each query."""
 
     _tf_name = "tf.distribute.cluster_resolver.TFConfigClusterResolver"
 
@@ -366,7 +376,7 @@ class TFConfigClusterResolver(Resolved):
         rpc_layer: Optional[str] = None,
         environment: Optional[str] = None,
     ) -> None:
-        """What is given counts before what the variable says."""
+        """Arguments take precedence over the environment variable."""
         super().__init__(
             libdist.ClusterResolverOptions(
                 task_type=task_type, task_id=task_id, rpc_layer=rpc_layer, environment=environment
@@ -389,7 +399,7 @@ class TFConfigClusterResolver(Resolved):
 
 @checked
 class SlurmClusterResolver(Resolved):
-    """Of a step of Slurm's; which task this process is, is known at once."""
+    """A resolver for a Slurm step. It determines the task of this process when it is created."""
 
     _tf_name = "tf.distribute.cluster_resolver.SlurmClusterResolver"
 
@@ -403,10 +413,12 @@ class SlurmClusterResolver(Resolved):
         auto_set_gpu: bool = True,
         rpc_layer: str = "grpc",
     ) -> None:
-        """tasks_per_node: of every host, or by the names of hosts; None: as the environment says.
+        """tasks_per_node: number of tasks of every host, or a dictionary by host name; None = as in the environment.
 
-        gpus_per_node: None: none. auto_set_gpu: of no consequence, as the environment is never changed: gpu_ids() says
-        what CUDA_VISIBLE_DEVICES is to be.
+        gpus_per_node: None = no GPUs.
+
+        auto_set_gpu: no effect, because the environment is never changed. gpu_ids() returns the value for
+        CUDA_VISIBLE_DEVICES.
         """
         hosts = tasks_per_node if isinstance(tasks_per_node, Mapping) else None
         self._slurm = libdist.SlurmOptions(
@@ -424,23 +436,23 @@ class SlurmClusterResolver(Resolved):
         return libdist.ClusterResolver.slurm(self._slurm, options)
 
     def get_task_info(self) -> tuple[Optional[str], Optional[int]]:
-        """(task_type, task_id) of this process."""
+        """Returns (task_type, task_id) of this process."""
         return self.task_type, self.task_id
 
     def gpu_ids(self) -> str:
-        """The GPUs of this process, "2,3"; libdist's own."""
+        """Returns the GPUs of this process, "2,3". Not in TensorFlow."""
         return self._native.gpu_ids()
 
     def num_accelerators(
         self, task_type: Optional[str] = None, task_id: TaskId = None, config_proto: Any = None
     ) -> dict[str, int]:
-        """The GPUs of a task."""
+        """Returns the number of GPUs of a task."""
         return {"GPU": self._native.num_accelerators(task_type, task_id)}
 
 
 @checked
 class KubernetesClusterResolver(Resolved):
-    """Of the names of the pods of a StatefulSet, or an Indexed Job. No API server is asked."""
+    """A resolver for the pods of a StatefulSet or an Indexed Job. It queries no API server."""
 
     _tf_name = "tf.distribute.cluster_resolver.KubernetesClusterResolver"
 
@@ -454,7 +466,10 @@ class KubernetesClusterResolver(Resolved):
         *,
         pods: Optional[libdist.KubernetesOptions] = None,
     ) -> None:
-        """pods: libdist's own: what the environment does not say of them. What says whom to ask is refused."""
+        """pods: a KubernetesOptions, for values that the environment does not set. Not in TensorFlow.
+
+        Arguments that select an API server are rejected.
+        """
         given = {
             "job_to_label_mapping": job_to_label_mapping,
             "override_client": override_client,
@@ -472,12 +487,12 @@ class KubernetesClusterResolver(Resolved):
 
 @checked
 class UnionResolver(Resolved):
-    """Of several resolvers: the spec is that of all together, the rest the first one's."""
+    """A union of several resolvers: the spec is that of all together, and the rest comes from the first one."""
 
     _tf_name = "tf.distribute.cluster_resolver.UnionResolver"
 
     def __init__(self, *args: ClusterResolver, **kwargs: Any) -> None:
-        """kwargs: task_type, task_id, rpc_layer: in the place of the first one's."""
+        """kwargs: task_type, task_id and rpc_layer replace those of the first resolver."""
         names = ("task_type", "task_id", "rpc_layer")
         unexpected = {name: value for name, value in kwargs.items() if name not in names}
         if unexpected:
@@ -497,5 +512,5 @@ class UnionResolver(Resolved):
     def num_accelerators(
         self, task_type: Optional[str] = None, task_id: TaskId = None, config_proto: Any = None
     ) -> dict[str, int]:
-        """The first one's."""
+        """Returns the numbers of the first resolver."""
         return self._first.num_accelerators(task_type, task_id, config_proto)

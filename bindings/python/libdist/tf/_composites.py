@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors that are made of several: indexed slices, ragged and sparse tensors.
+"""Tensors that consist of several tensors: indexed slices, ragged tensors and sparse tensors.
 
-libdist carries, cuts and reduces them; beside it there is what NumPy makes of their parts.
+libdist passes, splits and reduces them. Everything else is what NumPy can do with their parts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ._tensor import TensorShape, plain, tensor_of
 
 
 class Composite(Refusing):
-    """What they have in common."""
+    """The base class of tensors that consist of several tensors."""
 
     _kind: libdist.ValueKind
     values: Any
@@ -31,7 +31,7 @@ class Composite(Refusing):
         return strategy.composite(self._kind, [plain(part) for part in self._parts()])
 
     def _with_parts(self, fn: Callable[[Any], Any]) -> Any:
-        """One like it, of other tensors."""
+        """Returns an object of the same kind, with other tensors."""
         raise NotImplementedError
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any:
@@ -39,16 +39,16 @@ class Composite(Refusing):
 
     @property
     def dtype(self) -> Any:
-        """NumPy's dtype of the elements."""
+        """The NumPy dtype of the elements."""
         return self.values.dtype
 
     def get_shape(self) -> Any:
-        """The shape."""
+        """Returns the shape."""
         return self.shape
 
     @property
     def shape(self) -> Any:
-        """Of the tensor that it stands for; None where sizes differ, or nobody said."""
+        """The shape of the tensor that it stands for; None for sizes that differ or are not known."""
         raise NotImplementedError
 
 
@@ -63,9 +63,9 @@ class IndexedSlices(Composite):
         self.values = convert_to_tensor(values)
         """The rows."""
         self.indices = convert_to_tensor(indices)
-        """Which rows they are."""
+        """The positions of the rows in the larger tensor."""
         self.dense_shape = None if dense_shape is None else convert_to_tensor(dense_shape)
-        """Of the larger tensor, where it is known."""
+        """The shape of the larger tensor, if it is known."""
 
     def _parts(self) -> list[Any]:
         return [self.values, self.indices, self.dense_shape]
@@ -75,12 +75,12 @@ class IndexedSlices(Composite):
 
     @property
     def shape(self) -> Any:
-        """Of the larger tensor."""
+        """The shape of the larger tensor."""
         known = None if self.dense_shape is None else self.dense_shape.tolist()
         return TensorShape(known) if known is not None else (None, *self.values.shape[1:])
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any:
-        """The larger tensor; of an index that comes twice both rows are added."""
+        """Returns the larger tensor. If an index occurs twice, both rows are added."""
         if self.dense_shape is None:
             raise libdist.InvalidArgument("IndexedSlices without a dense_shape are no tensor: nobody knows its size")
         array = np.zeros(self.shape, dtype or self.dtype)
@@ -96,7 +96,7 @@ class IndexedSlices(Composite):
 
 @checked
 class RaggedTensor(Composite):
-    """Rows of different lengths (tf.RaggedTensor); made by from_row_splits(), nested from the inside out."""
+    """Rows of different lengths (tf.RaggedTensor). Create it with from_row_splits(), nested from the inside out."""
 
     _kind = libdist.ValueKind.RAGGED
     _tf_name = "tf.RaggedTensor"
@@ -105,23 +105,23 @@ class RaggedTensor(Composite):
         self.flat_values = convert_to_tensor(flat_values)
         """All elements, one row after another."""
         self.nested_row_splits = tuple(convert_to_tensor(splits, np.int64) for splits in nested_row_splits)
-        """Where rows begin and end, from the outside in."""
+        """The row splits, outermost first."""
 
     @staticmethod
     def from_row_splits(values: Any, row_splits: Any) -> RaggedTensor:
-        """Row i is values[row_splits[i]:row_splits[i + 1]]."""
+        """Creates a ragged tensor in which row i is values[row_splits[i]:row_splits[i + 1]]."""
         if isinstance(values, RaggedTensor):
             return RaggedTensor(values.flat_values, (row_splits, *values.nested_row_splits))
         return RaggedTensor(values, (row_splits,))
 
     @staticmethod
     def from_row_lengths(values: Any, row_lengths: Any) -> RaggedTensor:
-        """Row i has row_lengths[i] values."""
+        """Creates a ragged tensor in which row i has row_lengths[i] values."""
         return RaggedTensor.from_row_splits(values, np.concatenate([[0], np.cumsum(np.asarray(row_lengths))]))
 
     @staticmethod
     def from_rows(rows: Iterable[Any]) -> RaggedTensor:
-        """Of tensors, a row each; or of ragged tensors, one dimension more. libdist's own."""
+        """Creates a ragged tensor from tensors, one for each row, or from ragged tensors. Not in TensorFlow."""
         given = [row if isinstance(row, RaggedTensor) else convert_to_tensor(row) for row in rows]
         if given and isinstance(given[0], RaggedTensor):
             inner = RaggedTensor.from_rows(row for one in given for row in one)
@@ -132,47 +132,47 @@ class RaggedTensor(Composite):
 
     @property
     def values(self) -> Any:
-        """The rows' elements: a tensor, or a ragged tensor of one dimension less."""
+        """The elements of the rows: a tensor, or a ragged tensor with one dimension less."""
         inner = self.nested_row_splits[1:]
         return RaggedTensor(self.flat_values, inner) if inner else self.flat_values
 
     @property
     def row_splits(self) -> Any:
-        """Where the outermost rows begin and end."""
+        """The row splits of the outermost dimension."""
         return self.nested_row_splits[0]
 
     @property
     def ragged_rank(self) -> int:
-        """How many dimensions have sizes that differ."""
+        """The number of dimensions with sizes that differ."""
         return len(self.nested_row_splits)
 
     @property
     def dtype(self) -> Any:
-        """NumPy's dtype of the elements."""
+        """The NumPy dtype of the elements."""
         return self.flat_values.dtype
 
     @property
     def shape(self) -> Any:
-        """With None for each dimension whose sizes differ."""
+        """The shape, with None for each dimension with sizes that differ."""
         return (self.nrows(), *[None] * self.ragged_rank, *self.flat_values.shape[1:])
 
     def nrows(self) -> int:
-        """How many rows there are."""
+        """Returns the number of rows."""
         return len(self.row_splits) - 1
 
     def row_lengths(self) -> Any:
-        """How many values each row has."""
+        """Returns the number of values of each row."""
         return self.row_splits[1:] - self.row_splits[:-1]
 
     def to_list(self) -> list[Any]:
-        """The rows as nested lists."""
+        """Returns the rows as nested lists."""
         rows: list[Any] = self.flat_values.tolist()
         for splits in reversed(self.nested_row_splits):
             rows = [rows[begin:end] for begin, end in zip(splits.tolist()[:-1], splits.tolist()[1:])]
         return rows
 
     def to_tensor(self, default_value: Any = 0) -> Any:
-        """A tensor as wide as the longest row, filled up; of one ragged dimension."""
+        """Returns a tensor as wide as the longest row, padded with default_value; for one ragged dimension."""
         if self.ragged_rank != 1:
             raise libdist.Unimplemented("to_tensor() is of one ragged dimension: use to_list()")
         lengths = self.row_lengths().tolist()
@@ -183,7 +183,7 @@ class RaggedTensor(Composite):
         return tensor_of(array)
 
     def numpy(self) -> Any:
-        """An array of the rows, each an array; of equal lengths one array."""
+        """Returns an array of arrays, one for each row; a single array if all rows have equal lengths."""
         rows = [row.numpy() for row in self]
         if len({np.shape(row) for row in rows}) <= 1:
             return np.array(rows)
@@ -220,11 +220,11 @@ class SparseTensor(Composite):
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         self.indices = convert_to_tensor(indices, np.int64)
-        """Where they are: [k, dimensions]."""
+        """The positions of the elements: [k, dimensions]."""
         self.values = convert_to_tensor(values)
-        """What they are."""
+        """The elements: [k]."""
         self.dense_shape = convert_to_tensor(dense_shape, np.int64)
-        """Of the tensor."""
+        """The shape of the tensor."""
 
     def _parts(self) -> list[Any]:
         return [self.indices, self.values, self.dense_shape]
@@ -234,11 +234,11 @@ class SparseTensor(Composite):
 
     @property
     def shape(self) -> Any:
-        """Of the tensor."""
+        """The shape of the tensor."""
         return TensorShape(self.dense_shape.tolist())
 
     def rows(self) -> list[SparseTensor]:
-        """The tensor cut along its first dimension. libdist's own."""
+        """Splits the tensor along its first dimension. Not in TensorFlow."""
         first = plain(self.indices)[:, 0]
         sizes = plain(self.dense_shape)[1:]
         kept = [first == row for row in range(self.shape[0])]
@@ -246,7 +246,7 @@ class SparseTensor(Composite):
 
     @staticmethod
     def of_rows(rows: list[SparseTensor]) -> SparseTensor:
-        """What rows() undoes. libdist's own."""
+        """Joins rows to a tensor; the reverse of rows(). Not in TensorFlow."""
         numbers = np.repeat(np.arange(len(rows)), [len(row.values) for row in rows])
         indices = np.concatenate([plain(row.indices) for row in rows])
         values = np.concatenate([plain(row.values) for row in rows])
@@ -258,7 +258,7 @@ class SparseTensor(Composite):
 
 
 def composite_of(value: libdist.Value) -> Any:
-    """The object of a value that is made of several tensors."""
+    """Returns the object for a value that consists of several tensors."""
     parts = [tensor_of(part) for part in value]
     if value.kind == libdist.ValueKind.RAGGED:
         return RaggedTensor(parts[0], tuple(parts[1:]))
@@ -268,7 +268,7 @@ def composite_of(value: libdist.Value) -> Any:
 
 @checked
 def ragged_constant(pylist: Any, dtype: Any = None, ragged_rank: Optional[int] = None) -> RaggedTensor:
-    """tf.ragged.constant(): a ragged tensor of nested lists."""
+    """tf.ragged.constant(): creates a ragged tensor from nested lists."""
     if ragged_rank is None:
         ragged_rank = max(1, _depth(pylist) - 1)
     if ragged_rank <= 1:
@@ -284,13 +284,13 @@ def _depth(nest: Any) -> int:
 
 @checked
 def sparse_to_dense(sp_input: SparseTensor, default_value: Any = 0) -> Any:
-    """tf.sparse.to_dense(): the tensor."""
+    """tf.sparse.to_dense(): returns the dense tensor."""
     array = np.full(sp_input.shape, default_value, sp_input.dtype)
     array[tuple(plain(sp_input.indices).T)] = sp_input.values
     return tensor_of(array)
 
 
 def sparse_from_dense(tensor: Any) -> SparseTensor:
-    """tf.sparse.from_dense(): the elements that are not zero."""
+    """tf.sparse.from_dense(): returns the elements that are not zero."""
     array = plain(convert_to_tensor(tensor))
     return SparseTensor(np.argwhere(array), array[array != 0], array.shape)

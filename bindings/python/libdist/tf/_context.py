@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which strategy and replica a thread is with, and what a replica function does with its replica."""
+"""The current strategy and replica of a thread, and the functions that a replica calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ._strategy import Strategy
 
 faces: weakref.WeakValueDictionary[int, Strategy] = weakref.WeakValueDictionary()
-"""The faces of libdist's strategies, by identity: a face keeps its strategy."""
+"""The tf.distribute.Strategy of each libdist strategy, by identity. It refers to its libdist strategy."""
 
 
 class _Thread(threading.local):
@@ -34,45 +34,51 @@ _thread = _Thread()
 
 
 def face_of(native: libdist.Strategy) -> Strategy:
-    """The tf.distribute.Strategy of a strategy of libdist's."""
+    """Returns the tf.distribute.Strategy of a libdist strategy."""
     face = faces.get(id(native))
     if face is None:
         from ._strategy import Strategy
 
         face = Strategy(native)
-        _thread.default = face  # the thread's default strategy has nobody else who would keep its face
+        _thread.default = face  # nothing else refers to the tf.distribute.Strategy of the thread's default strategy
     return face
 
 
 def get_strategy() -> Strategy:
-    """The strategy of the scope or run that this thread is in; outside, a default one of a single replica."""
+    """Returns the strategy of the scope or run that this thread is in; outside, a default strategy with one replica."""
     return face_of(libdist.get_strategy())
 
 
 def has_strategy() -> bool:
-    """Whether get_strategy() is another than the default one."""
+    """Returns whether get_strategy() is not the default strategy."""
     return libdist.has_strategy()
 
 
 def in_cross_replica_context() -> bool:
-    """True in a scope, a merge function, an update function; False in a replica function and outside of all."""
+    """Returns whether this thread is in cross-replica context.
+
+    True in a scope, a merge function and an update function. False in a replica function and outside all of these.
+    """
     return libdist.in_cross_replica_context()
 
 
 @checked
 def experimental_set_strategy(strategy: Optional[Strategy]) -> None:
-    """Makes a strategy this thread's own outside scopes; None: none any more."""
+    """Sets the strategy that is current on this thread outside scopes. None removes it."""
     libdist.set_strategy(None if strategy is None else strategy._native)
 
 
 def get_replica_context() -> Optional[ReplicaContext]:
-    """The replica whose function this thread is in, or the default strategy's; None in cross-replica context."""
+    """Returns the replica whose function this thread is in; None in cross-replica context.
+
+    Outside all functions and scopes, this is the replica of the default strategy.
+    """
     replica = libdist.get_replica()
     if replica is None:
         return None
-    if current.replicas[-1:] != [replica]:  # outside of all functions
+    if current.replicas[-1:] != [replica]:  # outside all functions
         return _default_context(replica)
-    # Weakly: a context keeps its strategy, which a thread's memory of it must not.
+    # A weak reference: a context keeps its strategy alive, and the memory of a thread must not.
     context = None if _thread.context is None else _thread.context()
     if context is None or context._replica is not replica:
         context = ReplicaContext(replica)
@@ -81,7 +87,7 @@ def get_replica_context() -> Optional[ReplicaContext]:
 
 
 def _default_context(replica: libdist.Replica) -> ReplicaContext:
-    """The one context of a thread's default strategy outside its runs."""
+    """Returns the context of a thread's default strategy outside its runs, always the same one."""
     face = face_of(replica.strategy)
     if face._default_context is None:
         face._default_context = ReplicaContext(replica)
@@ -89,10 +95,10 @@ def _default_context(replica: libdist.Replica) -> ReplicaContext:
 
 
 class ReplicaId(int):
-    """A replica's id: a number, which prints and has numpy() as TensorFlow's tensor."""
+    """A replica's id: an integer with numpy(), which prints like TensorFlow's tensor."""
 
     def numpy(self) -> Any:
-        """As NumPy's number."""
+        """Returns the id as a NumPy integer."""
         return np.int32(self)
 
     def __repr__(self) -> str:
@@ -104,7 +110,7 @@ class ReplicaId(int):
 
 @checked
 class ReplicaContext(Refusing):
-    """What a replica function asks about itself, and its collectives: get_replica_context() gives it."""
+    """A replica's id and its collectives; get_replica_context() returns it."""
 
     _tf_name = "tf.distribute.ReplicaContext"
 
@@ -113,36 +119,37 @@ class ReplicaContext(Refusing):
 
     @property
     def strategy(self) -> Strategy:
-        """The strategy that runs it."""
+        """The strategy that runs the replica."""
         return face_of(self._replica.strategy)
 
     @property
     def replica_id_in_sync_group(self) -> int:
-        """Its id in 0 .. num_replicas_in_sync - 1."""
+        """The replica's id in 0 .. num_replicas_in_sync - 1."""
         return ReplicaId(self._replica.id)
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are."""
+        """The number of replicas, over all workers."""
         return self._replica.num_replicas
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The name of its device; "" for the default strategy's."""
+        """The name of the replica's device, in a tuple; "" for the default strategy."""
         default = self._replica.strategy.kind == libdist.StrategyKind.DEFAULT
         return ("" if default else self._replica.device,)
 
     def all_reduce(
         self, reduce_op: Union[ReduceOp, str], value: Any, options: Optional[CommunicationOptions] = None
     ) -> Any:
-        """Reduces a nest over all replicas; each gets the result."""
+        """Reduces every leaf of a nest over all replicas. Every replica gets the result."""
         op = native_op(reduce_op)
         given = tensors(self._replica.strategy, value)
         result = self._replica.all_reduce_value(op, given, **collective_options(options))
         return restored(from_native(result, self._replica.strategy), value)
 
     def all_gather(self, value: Any, axis: int, options: Optional[CommunicationOptions] = None) -> Any:
-        """Joins the replicas' tensors of a nest along an axis, in the order of replica ids; each gets the result."""
+        """Concatenates the tensors of all replicas along an axis, in the order of ids. Every replica gets the result.
+        """
         given = tensors(self._replica.strategy, value)
         result = self._replica.all_gather_value(given, axis=axis, **collective_options(options))
         return restored(from_native(result, self._replica.strategy), value)
@@ -150,7 +157,7 @@ class ReplicaContext(Refusing):
     def merge_call(
         self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Optional[dict[str, Any]] = None
     ) -> Any:
-        """All replicas meet, and merge_fn(strategy, *args, **kwargs) runs once, with the arguments of all of them."""
+        """Waits for all replicas, then calls merge_fn(strategy, *args, **kwargs) once, with all arguments merged."""
         crossing = Crossing(self._replica.strategy)
         arguments = tuple(args), dict(kwargs or {})
 

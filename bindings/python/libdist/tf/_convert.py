@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's nests and libdist's values, both ways.
+"""Conversions between Python's nests and libdist's values.
 
-Runs and merge calls carry a program's objects as they are: what a replica gets or returns is the very object, and where
-all replicas hold the same object it is not distributed, as in TensorFlow. Only reductions, collectives and variables
-want tensors: then numbers become float32 or int32, as TensorFlow has them, and arrays stay what they are.
+Runs and merge calls pass objects unchanged: a replica gets and returns the same objects. If all replicas have the same
+object, it is not distributed, as in TensorFlow. Only reductions, collectives and variables convert to tensors. Numbers
+then become float32 or int32, as in TensorFlow, and arrays keep their dtype.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ._numbers import convert_to_tensor
 from ._tensor import plain, tensor_of
 from ._values import DistributedValues, Mirrored, PerReplica
 
-# ---- Objects as they are ---------------------------------------------------------------------------------------------
+# ---- objects ---------------------------------------------------------------------------------------------------------
 
 
 class _Box:
-    """Any object on its way through libdist, which would take a number or an array for a tensor."""
+    """Wraps an object on its way through libdist, which would convert a number or an array to a tensor."""
 
     __slots__ = ("thing",)
 
@@ -37,22 +37,22 @@ _boxes_lock = threading.Lock()
 
 
 def interned(strategy: libdist.Strategy, thing: Any, make: Callable[[], Any], what: Any = None) -> libdist.Value:
-    """The one value of an object, for as long as somebody has it: merging asks whether it is the same value.
+    """Returns the value of an object, always the same one while it exists, because merging compares identities.
 
-    make() gives what the value is of, and keeps the object; `what`, beside the object, says which of its values it is.
+    make() returns what the value holds, and keeps the object alive; `what` distinguishes several values of one object.
     """
     key = (id(strategy), id(thing), what)
     with _boxes_lock:
         value = _boxes.get(key)
     if value is None:
-        made = strategy.value(make())  # without the lock: what is given may be read of other workers
+        made = strategy.value(make())  # not under the lock, because make() may read from other workers
         with _boxes_lock:
             value = _boxes.setdefault(key, made)
     return value
 
 
 class _Structure:
-    """A nest that crosses libdist as an object beside its packed form, for its types and key order."""
+    """A nest that libdist passes as an object next to its packed form; it has the types and the order of keys."""
 
     __slots__ = ("nest",)
 
@@ -61,7 +61,7 @@ class _Structure:
 
 
 class Crossing:
-    """The conversions of one call: keeps the values of its objects until the call has returned."""
+    """The conversions of one call. It keeps the values of its objects until the call has returned."""
 
     def __init__(self, strategy: libdist.Strategy) -> None:
         self._strategy = strategy
@@ -69,32 +69,32 @@ class Crossing:
         self._results: dict[int, Any] = {}
 
     def carry(self, nest: Any) -> Any:
-        """A nest with a value for each leaf that is an object; None, and values, as they are."""
+        """Returns a nest with a value for each leaf that is an object; None and values stay unchanged."""
         return packed(nest, self._leaf)
 
     def carry_named(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """carry() of keyword arguments."""
+        """Converts keyword arguments like carry()."""
         return {name: self.carry(argument) for name, argument in arguments.items()}
 
     def take(self, nest: Any, like: Any) -> Any:
-        """The reverse of carry(); `like` is the nest that was carried, or one of the same structure."""
+        """Reverses carry(); `like` is the nest that was carried, or one of the same structure."""
         return restored(from_native(nest, self._strategy), like)
 
     def carry_result(self, place: int, nest: Any) -> Any:
-        """carry() of what the function for one replica, copy or device returned."""
+        """Converts the result of a function for one replica, copy or device like carry()."""
         self._results[place] = nest
         return self.carry(nest)
 
     def take_results(self, nest: Any) -> Any:
-        """take() of the merged results, in the structure of the first one."""
+        """Converts the merged results like take(), in the structure of the first one."""
         return self.take(nest, self._results[min(self._results)] if self._results else None)
 
     def carry_whole(self, nest: Any) -> Any:
-        """carry() for a receiver that does not have the nest: take_whole()."""
+        """Converts a nest for a receiver that does not have it and calls take_whole()."""
         return (self._object(_Structure(nest)), self.carry(nest))
 
     def take_whole(self, carried: Any) -> Any:
-        """The reverse of carry_whole()."""
+        """Reverses carry_whole()."""
         structure, nest = from_native(carried, self._strategy)
         return restored(nest, structure.nest)
 
@@ -112,7 +112,7 @@ class Crossing:
 
 
 def from_native(nest: Any, strategy: libdist.Strategy) -> Any:
-    """What libdist gives, as a program with tf.distribute knows it."""
+    """Converts a result of libdist to what a tf.distribute program expects."""
     if isinstance(nest, list):
         return [from_native(item, strategy) for item in nest]
     if isinstance(nest, tuple):
@@ -142,11 +142,11 @@ def _from_native(thing: Any, strategy: libdist.Strategy) -> Any:
     return tensor_of(thing)
 
 
-# ---- Tensors ---------------------------------------------------------------------------------------------------------
+# ---- tensors ---------------------------------------------------------------------------------------------------------
 
 
 def tensors(strategy: libdist.Strategy, nest: Any, dtype: Any = None) -> Any:
-    """A nest for reductions and collectives: tensors, variables, values of tensors."""
+    """Converts a nest for reductions and collectives: to tensors, variables and values of tensors."""
     return packed(nest, lambda leaf: _tensor(strategy, leaf, dtype))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.coordinator: ClusterCoordinator, and what it gives."""
+"""tf.distribute.coordinator: ClusterCoordinator and the objects that it returns."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ from .data import Dataset
 
 @checked
 class RemoteValue(Refusing):
-    """What a function that was scheduled comes to."""
+    """The future result of a scheduled function."""
 
     _tf_name = "tf.distribute.coordinator.RemoteValue"
 
     def fetch(self) -> Any:
-        """Waits for it, and gives it as arrays and numbers of NumPy's; raises what the function failed with, always."""
+        """Waits for the result and returns it as NumPy arrays and numbers, or raises the function's error."""
         raise NotImplementedError("ClusterCoordinator.schedule() gives remote values")
 
     def get(self) -> Any:
-        """fetch(), as tensors."""
+        """Waits for the result like fetch(), and returns it as tensors."""
         raise NotImplementedError("ClusterCoordinator.schedule() gives remote values")
 
 
 class RemoteValueImpl(RemoteValue):
-    """See RemoteValue."""
+    """Implements RemoteValue."""
 
     def __init__(self, native: libdist.RemoteValue) -> None:
         self._native = native
 
     def fetch(self) -> Any:
-        """See RemoteValue."""
+        """See RemoteValue.fetch()."""
         return map_leaves(lambda leaf: leaf.numpy() if isinstance(leaf, Tensor) else leaf, self.get())
 
     def get(self) -> Any:
-        """See RemoteValue."""
+        """See RemoteValue.get()."""
         with reporting_losses():
             return received(self._native.result())
 
 
 class PerWorkerValues(Reference, Refusing):
-    """Something that each worker has of its own: an argument of schedule(), where the function gets its worker's."""
+    """An object that each worker has of its own. Pass it to schedule(), whose function gets that of its worker."""
 
     _tf_name = "tf.distribute.coordinator.PerWorkerValue"
     _sent_kind = "per worker"
@@ -68,18 +68,18 @@ class PerWorkerValues(Reference, Refusing):
 
 
 class PerWorkerDistributedIterator(PerWorkerValues):
-    """An iterator of each worker's over its dataset."""
+    """An iterator over the dataset of each worker."""
 
     def __next__(self) -> Any:
         return self.get_next()
 
     def get_next(self) -> Any:
-        """Refused: each worker has its own."""
+        """Raises an error: each worker has its own elements."""
         raise NotImplementedError("Iterating over an `AsyncDistributedIterator` is not supported right now.")
 
 
 class PerWorkerDatasetFromDatasetFunction(PerWorkerValues):
-    """A dataset of each worker's. iter() begins a pass on each."""
+    """A dataset of each worker. iter() starts a pass on each."""
 
     def __iter__(self) -> PerWorkerDistributedIterator:
         coordinator = self._coordinator
@@ -91,14 +91,15 @@ class PerWorkerDatasetFromDatasetFunction(PerWorkerValues):
 
 @checked
 class ClusterCoordinator(Refusing):
-    """Has workers run functions, side by side: none waits for another. A strategy has one.
+    """Runs functions on workers, which do not wait for each other. A strategy has one coordinator.
 
-    coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
-    for _ in range(steps):
-        coordinator.schedule(step_fn, args=(per_worker_iterator,))
-    coordinator.join()
+        coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+        for _ in range(steps):
+            coordinator.schedule(step_fn, args=(per_worker_iterator,))
+        coordinator.join()
 
-    What a function changes of the strategy's variables is changed once it has returned, and once, however often workers are lost.
+    The changes that a function makes to the strategy's variables are applied once, after it has returned, even if
+    workers are lost and run it again.
     """
 
     _tf_name = "tf.distribute.coordinator.ClusterCoordinator"
@@ -114,12 +115,12 @@ class ClusterCoordinator(Refusing):
             return
         self._strategy = strategy
         self._names = itertools.count()
-        self._scheduled: dict[str, Any] = {}  # functions that closures under way may be of
-        self._makers: list[Any] = []  # those of workers that may come yet
+        self._scheduled: dict[str, Any] = {}  # keeps the functions of unfinished closures
+        self._makers: list[Any] = []  # keeps the functions for workers that may arrive later
 
     @property
     def strategy(self) -> ParameterServerStrategy:
-        """The strategy that it was made with."""
+        """The strategy with which the coordinator was created."""
         return self._strategy
 
     def _job(self) -> libdist.Coordinator:
@@ -128,15 +129,15 @@ class ClusterCoordinator(Refusing):
     def _new_name(self, what: str) -> str:
         return f"{what} {next(self._names)}"
 
-    # ---- closures ---------------------------------------------------------------------------------------------------
+    # ---- functions -------------------------------------------------------------------------------------------------
 
     def schedule(
         self, fn: Annotated[Callable[..., Any], OWN_CHECK], args: Optional[Sequence[Any]] = None, kwargs: Optional[Mapping[str, Any]] = None
     ) -> RemoteValue:
-        """Has a worker run a tf.function, and does not wait for it, unless very many wait.
+        """Schedules a tf.function on a worker, without waiting for it unless the queue is full.
 
-        Raises what an earlier function failed with, once; nothing is scheduled then. The function runs in the worker's
-        process, where the program has made the same one.
+        The function runs in the worker's process, in which the program has created the same function. If an earlier
+        function has failed, raises its error, once, and schedules nothing.
         """
         name = _closures.name_of(fn)
         if name is None:
@@ -155,24 +156,24 @@ class ClusterCoordinator(Refusing):
         return RemoteValueImpl(remote)
 
     def join(self) -> None:
-        """Waits until all functions have ended; raises what one failed with, once."""
+        """Waits until all functions have returned. If one has failed, raises its error, once."""
         self._job().join(-1)
         self._scheduled.clear()
 
     def done(self) -> bool:
-        """Whether all functions have ended; raises what one failed with, once."""
+        """Returns whether all functions have returned. If one has failed, raises its error, once."""
         return self._job().done()
 
     def fetch(self, val: Any) -> Any:
-        """A nest with what remote values come to in their places; what is none is as it is."""
+        """Returns a nest with the results of its remote values. Other leaves stay unchanged."""
         return map_leaves(_fetch, val)
 
-    # ---- what each worker has of its own ----------------------------------------------------------------------------
+    # ---- objects of each worker -----------------------------------------------------------------------------------
 
     def create_per_worker_dataset(self, dataset_fn: Union[Dataset, Callable[[], Any]]) -> PerWorkerDatasetFromDatasetFunction:
-        """A dataset of what dataset_fn() gives on each worker, where the program has made the same function.
+        """Creates a dataset on each worker with dataset_fn(), a function that the program has created there too.
 
-        A dataset in place of a function is of use where the workers are in this process.
+        You can pass a dataset in place of the function if the workers are in this process.
         """
         if isinstance(dataset_fn, Dataset):
             dataset = dataset_fn
@@ -183,7 +184,10 @@ class ClusterCoordinator(Refusing):
     def create_per_worker_value(
         self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Optional[Mapping[str, Any]] = None
     ) -> PerWorkerValues:
-        """What fn() gives on each worker, any object: it stays there. A worker that returns calls it again."""
+        """Calls fn() on each worker and keeps its result there, which can be any object.
+
+        A worker that returns after a failure calls the function again.
+        """
         return PerWorkerValues(self, self._make("value", fn, tuple(args), dict(kwargs or {})))
 
     def _make(self, what: str, fn: Any, args: Any, kwargs: Any) -> str:
@@ -204,7 +208,7 @@ def _fetch(leaf: Any) -> Any:
 
 
 def experimental_get_current_worker_index() -> Any:
-    """Inside a function that a worker runs, which worker that is."""
+    """Returns the index of the worker that runs the calling function."""
     now = _closures.running()
     if now is None:
         raise RuntimeError("Cannot retrieve the worker index: this is not inside a function that a worker runs")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One replica's copy of a variable, as update functions get it and local results have it."""
+"""One copy of a variable: the argument of update functions, and an item of local results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def in_place(array: Any, how: libdist.Assign, value: Any) -> None:
-    """Assigns to an array."""
+    """Assigns to an array in place."""
     if value.shape != array.shape:
         raise libdist.InvalidArgument(f"the value has the shape {value.shape}, the variable {array.shape}")
     if how == libdist.Assign.SET:
@@ -43,7 +43,7 @@ _SCATTER: dict[libdist.Scatter, Callable[[Any, Any], Any]] = {
 
 
 def scatter_in_place(array: Any, how: libdist.Scatter, slices: IndexedSlices) -> None:
-    """Changes rows of an array, one after another: of an index that comes twice both count."""
+    """Changes rows of an array, one after another. If an index occurs twice, both rows apply."""
     indices = plain(slices.indices).reshape(-1)
     if indices.size and not 0 <= indices.min() <= indices.max() < len(array):
         raise libdist.InvalidArgument(f"an index is outside the variable, which has {len(array)} rows: {indices}")
@@ -52,13 +52,13 @@ def scatter_in_place(array: Any, how: libdist.Scatter, slices: IndexedSlices) ->
 
 
 class Reference:
-    """What Variable.ref() gives: it can be a key, where a variable cannot, as its equality is of elements."""
+    """The result of Variable.ref(). It can be a key, while a variable cannot, because its `==` compares elements."""
 
     def __init__(self, variable: Any) -> None:
         self._variable = variable
 
     def deref(self) -> Any:
-        """The variable."""
+        """Returns the variable."""
         return self._variable
 
     def __eq__(self, other: object) -> bool:
@@ -72,7 +72,7 @@ class Reference:
 
 
 class Slice(Tensor):
-    """What v[index] gives: a tensor, by which that part of the variable can be assigned to."""
+    """The result of v[index]: a tensor, through which that part of the variable can be changed."""
 
     _variable: Any = None
     _index: Any = None
@@ -83,21 +83,21 @@ class Slice(Tensor):
         return self._variable.assign(whole)
 
     def assign(self, value: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
-        """Gives that part of the variable a value."""
+        """Assigns a value to this part of the variable."""
         return self._assigned(lambda part, given: given, value)
 
     def assign_add(self, delta: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
-        """Adds to that part of the variable."""
+        """Adds a value to this part of the variable."""
         return self._assigned(np.add, delta)
 
     def assign_sub(self, delta: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
-        """Subtracts from that part of the variable."""
+        """Subtracts a value from this part of the variable."""
         return self._assigned(np.subtract, delta)
 
 
 @checked
 class Assignable(Holder, Refusing):
-    """assign() and scatter_add() with their kin, over two methods; and what else variables and their copies share."""
+    """The methods that variables and their copies share, such as assign() and scatter_add()."""
 
     _tf_name = "tf.Variable"
 
@@ -110,44 +110,44 @@ class Assignable(Holder, Refusing):
         return part
 
     def value(self) -> Any:
-        """read_value()."""
+        """Returns the value, like read_value()."""
         return self.read_value()
 
     def ref(self) -> Reference:
-        """What stands for the variable as a key of dictionaries and in sets."""
+        """Returns an object that stands for the variable in dictionaries and sets."""
         return Reference(self)
 
     experimental_ref = ref
 
     def set_shape(self, shape: Any) -> None:
-        """Nothing, where that is the shape; ValueError otherwise."""
+        """Does nothing if this is the shape; otherwise raises ValueError."""
         if any(given not in (None, size) for given, size in zip(shape, self.shape)) or len(shape) != len(self.shape):
             raise ValueError(f"Shapes {self.shape} and {tuple(shape)} are not compatible")
 
     def is_initialized(self, name: Any = None) -> Any:
-        """True: it has a value from the start."""
+        """Returns True: the variable always has a value."""
         return tensor_of(np.bool_(True))
 
     @property
     def initializer(self) -> None:
-        """None: it has a value from the start."""
+        """None: the variable always has a value."""
         return None
 
     @property
     def initial_value(self) -> Any:
-        """RuntimeError, as in TensorFlow's eager mode: nobody keeps it."""
+        """Raises RuntimeError, as in TensorFlow's eager mode: the initial value is not kept."""
         raise libdist.FailedPrecondition("the initial value is not kept: read_value() is the value now")
 
     def sparse_read(self, indices: Any, name: Any = None) -> Any:
-        """Rows by their numbers."""
+        """Returns rows by their numbers."""
         return tensor_of(np.take(plain(self), plain(convert_to_tensor(indices)), axis=0))
 
     def gather_nd(self, indices: Any, name: Any = None) -> Any:
-        """Elements by their places: [..., dimensions]."""
+        """Returns elements by their positions: [..., dimensions]."""
         return tensor_of(plain(self)[tuple(np.moveaxis(plain(convert_to_tensor(indices)), -1, 0))])
 
     def load(self, value: Any, session: Any = None) -> None:
-        """assign()."""
+        """Assigns a value, like assign()."""
         self.assign(value)
 
     def _assign(self, how: libdist.Assign, value: Any) -> Any:
@@ -157,54 +157,54 @@ class Assignable(Holder, Refusing):
         raise NotImplementedError
 
     def assign(self, value: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
-        """Gives it a value; inside replicas by the variable's aggregation."""
+        """Assigns a value; inside replicas, according to the variable's aggregation."""
         changed = self._assign(libdist.Assign.SET, value)
         return changed if read_value else None
 
     def assign_add(self, delta: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
-        """Adds to it; inside replicas by the variable's aggregation."""
+        """Adds a value; inside replicas, according to the variable's aggregation."""
         changed = self._assign(libdist.Assign.ADD, delta)
         return changed if read_value else None
 
     def assign_sub(self, delta: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
-        """Subtracts from it; inside replicas by the variable's aggregation."""
+        """Subtracts a value; inside replicas, according to the variable's aggregation."""
         changed = self._assign(libdist.Assign.SUB, delta)
         return changed if read_value else None
 
     def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: Any = None) -> Any:
-        """Adds to rows."""
+        """Adds values to rows."""
         return self._scatter(libdist.Scatter.ADD, sparse_delta)
 
     def scatter_sub(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: Any = None) -> Any:
-        """Subtracts from rows."""
+        """Subtracts values from rows."""
         return self._scatter(libdist.Scatter.SUB, sparse_delta)
 
     def scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: Any = None) -> Any:
-        """Gives rows values."""
+        """Replaces rows."""
         return self._scatter(libdist.Scatter.UPDATE, sparse_delta)
 
     def scatter_mul(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: Any = None) -> Any:
-        """Multiplies rows."""
+        """Multiplies rows by values."""
         return self._scatter(libdist.Scatter.MUL, sparse_delta)
 
     def scatter_div(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: Any = None) -> Any:
-        """Divides rows."""
+        """Divides rows by values."""
         return self._scatter(libdist.Scatter.DIV, sparse_delta)
 
     def scatter_min(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: Any = None) -> Any:
-        """Takes the smaller of rows and values."""
+        """Replaces elements of rows by smaller values."""
         return self._scatter(libdist.Scatter.MIN, sparse_delta)
 
     def scatter_max(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: Any = None) -> Any:
-        """Takes the larger of rows and values."""
+        """Replaces elements of rows by larger values."""
         return self._scatter(libdist.Scatter.MAX, sparse_delta)
 
 
 class Copy(Assignable):
-    """One copy of a variable. Assigning to it changes it alone."""
+    """One copy of a variable. Assigning to it changes only this copy."""
 
     def __init__(self, variable: Variable, copy: int) -> None:
-        """copy: which one, among this worker's."""
+        """copy: index of the copy among those of this worker."""
         self._variable = variable
         self._copy = copy
 
@@ -212,51 +212,51 @@ class Copy(Assignable):
         return self._variable._native._copy(self._copy)
 
     def _whole(self) -> Variable:
-        """The variable that it is a copy of."""
+        """Returns the variable to which the copy belongs."""
         return self._variable
 
     @property
     def synchronization(self) -> Any:
-        """The variable's."""
+        """The variable's synchronization."""
         return self._variable.synchronization
 
     @property
     def aggregation(self) -> Any:
-        """The variable's."""
+        """The variable's aggregation."""
         return self._variable.aggregation
 
     @property
     def constraint(self) -> Any:
-        """The variable's."""
+        """The variable's constraint."""
         return self._variable.constraint
 
     @property
     def name(self) -> str:
-        """ "w:0", "w/replica_1:0" ..."""
+        """The name of the copy: "w:0", "w/replica_1:0" ..."""
         return f"{self._variable._native.copy_name(self._copy)}:0"
 
     @property
     def dtype(self) -> Any:
-        """NumPy's dtype of the elements."""
+        """The NumPy dtype of the elements."""
         return self._variable.dtype
 
     @property
     def shape(self) -> TensorShape:
-        """The tensor's."""
+        """The shape of the tensor."""
         return self._variable.shape
 
     @property
     def device(self) -> str:
-        """The name of the device that it is on."""
+        """The name of the device of the copy."""
         return self._variable._native.device(self._copy)
 
     @property
     def trainable(self) -> bool:
-        """The variable's."""
+        """Whether the variable is trainable."""
         return self._variable.trainable
 
     def read_value(self) -> Any:
-        """The value now, as a new array."""
+        """Returns the current value, as a new array."""
         return tensor_of(self._array().copy())
 
     def _assign(self, how: libdist.Assign, value: Any) -> Copy:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.CrossDeviceOps: who reduces and broadcasts values from outside runs."""
+"""tf.distribute.CrossDeviceOps: reduces and broadcasts values outside runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def _of_a_program(method: Any, name: str) -> bool:
 
 @checked
 class CrossDeviceOps(Refusing):
-    """A program's own subclass has reduce_implementation() and, if it likes, broadcast_implementation()."""
+    """The base class of cross-device operations.
+
+    A subclass of your own overrides reduce_implementation() and, if necessary, broadcast_implementation().
+    """
 
     _tf_name = "tf.distribute.CrossDeviceOps"
 
@@ -35,7 +38,7 @@ class CrossDeviceOps(Refusing):
         self._made: Optional[libdist.CrossDevice] = None
 
     def _operations(self) -> libdist.CrossDevice:
-        """libdist's operations, made when first needed."""
+        """Returns libdist's operations, which are created when they are first needed."""
         if self._made is None:
             self._made = self._make()
         return self._made
@@ -57,7 +60,7 @@ class CrossDeviceOps(Refusing):
         for copy in copies:
             copy[...] = _one(result)
 
-    # ---- for programs -----------------------------------------------------------------------------------------------
+    # ---- called by programs -----------------------------------------------------------------------------------------
 
     def reduce(
         self,
@@ -66,7 +69,7 @@ class CrossDeviceOps(Refusing):
         destinations: Any,
         options: Optional[CommunicationOptions] = None,
     ) -> Any:
-        """Reduces a per-replica value to where it is wanted."""
+        """Reduces a per-replica value and places the result at destinations."""
         strategy = _strategy_of(per_replica_value)
         value = tensors(strategy, per_replica_value)
         result = self._operations().reduce(native_op(reduce_op), value, destination(strategy, destinations))
@@ -78,7 +81,7 @@ class CrossDeviceOps(Refusing):
         value_destination_pairs: Sequence[tuple[Any, Any]],
         options: Optional[CommunicationOptions] = None,
     ) -> list[Any]:
-        """reduce() of several pairs in one pass."""
+        """Performs reduce() for several pairs in one pass."""
         given = list(value_destination_pairs)
         strategy = _strategy_of(given[0][0] if given else None)
         pairs = [(tensors(strategy, value), destination(strategy, where)) for value, where in given]
@@ -86,17 +89,17 @@ class CrossDeviceOps(Refusing):
         return [from_native(result, strategy) for result in results]
 
     def broadcast(self, tensor: Any, destinations: Any) -> Any:
-        """One tensor where it is wanted."""
+        """Places a tensor at destinations."""
         strategy = _strategy_of(destinations)
         result = self._operations().broadcast(tensors(strategy, tensor), destination(strategy, destinations))
         return from_native(result, strategy)
 
-    # ---- for subclasses ---------------------------------------------------------------------------------------------
+    # ---- overridden by subclasses -----------------------------------------------------------------------------------
 
     def reduce_implementation(
         self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any, options: CommunicationOptions
     ) -> Any:
-        """What reduce() does; a subclass reduces per_replica_value.values here."""
+        """Implements reduce(). A subclass reduces per_replica_value.values here."""
         return self.reduce(reduce_op, per_replica_value, destinations, options)
 
     def batch_reduce_implementation(
@@ -105,21 +108,21 @@ class CrossDeviceOps(Refusing):
         value_destination_pairs: Sequence[tuple[Any, Any]],
         options: CommunicationOptions,
     ) -> list[Any]:
-        """What batch_reduce() does: of a subclass, reduce_implementation() pair by pair."""
+        """Implements batch_reduce(). In a subclass, it calls reduce_implementation() for each pair."""
         return self.batch_reduce(reduce_op, value_destination_pairs, options)
 
     def broadcast_implementation(self, tensor: Any, destinations: Any) -> Any:
-        """What broadcast() does."""
+        """Implements broadcast()."""
         return self.broadcast(tensor, destinations)
 
 
 def _strategy_of(value: Any) -> libdist.Strategy:
-    """The strategy that a value was made by: operations alone have none."""
+    """Returns the strategy that created a value, because the operations themselves have none."""
     return value._strategy if isinstance(value, DistributedValues) else libdist.get_strategy()
 
 
 class Components(PerReplica):
-    """What a subclass reduces: arrays over libdist's memory, for the time of the call."""
+    """The argument of a subclass's reduce_implementation(): arrays over libdist's memory, valid during the call."""
 
     def __init__(self, components: list[Any]) -> None:
         self._values = tuple(map(tensor_of, components))
@@ -136,12 +139,12 @@ class ReductionToOneDevice(CrossDeviceOps):
     def __init__(
         self, reduce_to_device: Optional[str] = None, accumulation_fn: Optional[Callable[[Any], Any]] = None
     ) -> None:
-        """accumulation_fn: of a list of tensors their sum; None: libdist's sum."""
+        """accumulation_fn: returns the sum of a list of tensors; None = libdist's sum."""
         super().__init__()
         self.reduce_to_device = reduce_to_device
-        """Its name; None: where the result is wanted."""
+        """The device name; None = the place of the result."""
         self.accumulation_fn = accumulation_fn
-        """The program's addition."""
+        """Your own addition; None = libdist's."""
 
     def _make(self) -> libdist.CrossDevice:
         fn = self.accumulation_fn
@@ -156,7 +159,7 @@ class ReductionToOneDevice(CrossDeviceOps):
 
 @checked
 class NcclAllReduce(CrossDeviceOps):
-    """Reduces everywhere; by its name with NCCL, here with the same bits as all others."""
+    """Reduces on all devices. TensorFlow uses NCCL; here the bits are the same as with the other classes."""
 
     _shown = "NCCL all-reduce"
 
@@ -165,7 +168,7 @@ class NcclAllReduce(CrossDeviceOps):
         if num_packs < 0:
             raise ValueError(f"{self._shown} requires num_packs >= 0, but {num_packs} is specified")
         self.num_packs = num_packs
-        """In how many packs values travel; of no consequence here."""
+        """The number of packs in TensorFlow. It has no effect here."""
         _log.warning("%s has no effect: libdist has one implementation, for CPUs", type(self).__name__)
 
     def _make(self) -> libdist.CrossDevice:
@@ -174,6 +177,6 @@ class NcclAllReduce(CrossDeviceOps):
 
 @checked
 class HierarchicalCopyAllReduce(NcclAllReduce):
-    """Reduces everywhere, by its name along a hierarchy of devices."""
+    """Reduces on all devices. TensorFlow uses a hierarchy of devices; here it works like the other classes."""
 
     _shown = "HierarchicalCopy"

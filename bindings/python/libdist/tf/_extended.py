@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""strategy.extended: what libraries on top of a strategy use."""
+"""strategy.extended: the functions for libraries that build on a strategy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ._variable import Variable, is_variable
 
 
 def destination(strategy: libdist.Strategy, where: Any) -> Any:
-    """libdist's destination of a variable, a copy, a value, a tensor or a device's name."""
+    """Returns libdist's destination for a variable, a copy, a value, a tensor or a device name."""
     if isinstance(where, Copy):
         return where.device
     if is_variable(where):
@@ -41,7 +41,7 @@ def destination(strategy: libdist.Strategy, where: Any) -> Any:
 
 
 def primary(variable: Any) -> Any:
-    """The variable that something is, or is a copy of; anything else as it is."""
+    """Returns the variable itself, or the variable to which a copy belongs; other objects unchanged."""
     return variable._variable if isinstance(variable, Copy) else variable
 
 
@@ -53,7 +53,7 @@ def _variable(thing: Any) -> Variable:
 
 
 def _update_one(variable: Variable, fn: Callable[..., Any], args: Any, kwargs: dict[str, Any], group: bool) -> Any:
-    """update() of a variable with one copy: the function gets the variable itself."""
+    """Implements update() for a variable with one copy: the function gets the variable itself."""
     result = fn(variable, *map_leaves(_first, tuple(args)), **map_leaves(_first, kwargs))
     return result if group else map_leaves(lambda leaf: (leaf,), result)
 
@@ -64,11 +64,12 @@ def _first(leaf: Any) -> Any:
 
 @checked
 class StrategyExtended(Refusing):
-    """The second face of a strategy.
+    """The functions of a strategy for libraries.
 
-    A program's own subclass says how many replicas there are (_num_replicas_in_sync, or worker_devices), and overrides
-    what it does otherwise: _call_for_each_replica(), _reduce_to(), _batch_reduce_to(), _broadcast_to(), _update(),
-    _local_results(), with TensorFlow's arguments. Strategy(extended) is the strategy; the rest is libdist's.
+    A subclass of your own states the number of replicas (_num_replicas_in_sync or worker_devices) and overrides the
+    functions that work differently: _call_for_each_replica(), _reduce_to(), _batch_reduce_to(), _broadcast_to(),
+    _update() and _local_results(), with TensorFlow's arguments. Strategy(extended) is the strategy. libdist does the
+    rest.
     """
 
     _tf_name = "tf.distribute.StrategyExtended"
@@ -76,7 +77,7 @@ class StrategyExtended(Refusing):
     _made: Optional[libdist.Strategy] = None
 
     def __init__(self, container_strategy: Any = None) -> None:
-        """container_strategy: whom TensorFlow wants to know here; of no use, as Strategy(extended) says it."""
+        """container_strategy: accepted without effect, because Strategy(extended) sets the strategy."""
 
     @classmethod
     def _of(cls, native: libdist.Strategy) -> StrategyExtended:
@@ -86,7 +87,7 @@ class StrategyExtended(Refusing):
 
     @property
     def _native(self) -> libdist.Strategy:
-        """libdist's strategy: made when first needed, by what a subclass says."""
+        """libdist's strategy. It is created when it is first needed, as a subclass specifies."""
         if self._made is None:
             devices = list(self.worker_devices) if self._overrides("worker_devices") else None
             if self._overrides("_num_replicas_in_sync"):
@@ -104,7 +105,7 @@ class StrategyExtended(Refusing):
         return getattr(type(self), name) is not getattr(StrategyExtended, name)
 
     def _container_strategy(self) -> Any:
-        """The strategy."""
+        """Returns the strategy."""
         return face_of(self._native)
 
     @property
@@ -129,7 +130,7 @@ class StrategyExtended(Refusing):
     def call_for_each_replica(
         self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Optional[dict[str, Any]] = None
     ) -> Any:
-        """Strategy.run()."""
+        """Calls a function on every replica, like Strategy.run()."""
         return self._call_for_each_replica(fn, args, kwargs or {})
 
     def _local_results(self, value: Any) -> tuple[Any, ...]:
@@ -151,7 +152,7 @@ class StrategyExtended(Refusing):
         destinations: Any,
         options: Optional[CommunicationOptions] = None,
     ) -> Any:
-        """Reduces a per-replica value to where it is wanted: mirrored where that is on every replica."""
+        """Reduces a per-replica value. The result is mirrored if the destination is on every replica."""
         if self._overrides("_reduce_to"):
             self._cross_replica()
             op = ReduceOp[native_op(reduce_op).name]
@@ -171,7 +172,7 @@ class StrategyExtended(Refusing):
         value_destination_pairs: Sequence[tuple[Any, Any]],
         options: Optional[CommunicationOptions] = None,
     ) -> list[Any]:
-        """reduce_to() of several pairs in one pass."""
+        """Performs reduce_to() for several pairs in one pass."""
         if self._overrides("_batch_reduce_to"):
             self._cross_replica()
             op = ReduceOp[native_op(reduce_op).name]
@@ -187,7 +188,7 @@ class StrategyExtended(Refusing):
         return [restored(from_native(result, self._native), one[0]) for result, one in zip(results, given)]
 
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
-        """One tensor where it is wanted: mirrored where that is on every replica."""
+        """Places a tensor at destinations. The result is mirrored if the destination is on every replica."""
         return self._broadcast_to(tensor, destinations)
 
     def _broadcast_to(self, tensor: Any, destinations: Any) -> Any:
@@ -211,9 +212,9 @@ class StrategyExtended(Refusing):
         kwargs: Optional[dict[str, Any]] = None,
         group: bool = True,
     ) -> Any:
-        """Calls fn(copy, *args, **kwargs) for every copy of a variable, with that replica's components of args.
+        """Calls fn(copy, *args, **kwargs) for every copy of a variable, with that copy's components of the arguments.
 
-        Inside a replica function all replicas meet, and replica 0's function is used.
+        Inside a replica function, all replicas call this together, and replica 0's function is used.
         """
         return self._update(var, fn, tuple(args), dict(kwargs or {}), group)
 
@@ -245,7 +246,7 @@ class StrategyExtended(Refusing):
         kwargs: Optional[dict[str, Any]] = None,
         group: bool = True,
     ) -> Any:
-        """Calls fn(*args, **kwargs) once for each device that variables are on."""
+        """Calls fn(*args, **kwargs) once for each device that has variables."""
         crossing = Crossing(self._native)
         named_arguments = dict(kwargs or {})
 
@@ -257,21 +258,21 @@ class StrategyExtended(Refusing):
         return crossing.take_results(self._native.update_non_slot(change, *given, group=group))
 
     def colocate_vars_with(self, colocate_with_variable: Variable) -> AbstractContextManager[None]:
-        """Inside, new variables are placed with a variable."""
+        """Places new variables with another variable, in a `with` block."""
         return self._native.colocate(self._value(colocate_with_variable))
 
     def variable_created_in_scope(self, v: Any) -> bool:
-        """Whether this strategy made a variable, or the variable that a copy is of."""
+        """Returns whether this strategy created a variable, or the variable to which a copy belongs."""
         return self._native.variable_created_in_scope(self._value(v))
 
     def _value(self, variable: Any) -> libdist.Value:
         return self._native.value(_variable(primary(variable))._native)
 
     def value_container(self, value: Any) -> Any:
-        """The variable that a value is, or is a copy of; any other value as it is."""
+        """Returns the variable that a value is, or of which it is a copy; other values unchanged."""
         return primary(value)
 
-    # ---- what it is -------------------------------------------------------------------------------------------------
+    # ---- properties -------------------------------------------------------------------------------------------------
 
     @property
     def worker_devices(self) -> tuple[str, ...]:
@@ -280,21 +281,21 @@ class StrategyExtended(Refusing):
 
     @property
     def parameter_devices(self) -> tuple[str, ...]:
-        """The devices that variables are on."""
+        """The devices that hold variables."""
         return tuple(self._native.parameter_devices)
 
     def non_slot_devices(self, var_list: Sequence[Any]) -> tuple[str, ...]:
-        """Where what is no variable is kept: with the variables."""
+        """Returns the devices for state that is not a variable: those of the variables."""
         return self.parameter_devices
 
     @property
     def experimental_require_static_shapes(self) -> bool:
-        """Whether batches may not differ in size."""
+        """Whether all batches must have the same size."""
         return self._native.query().require_static_shapes
 
     @property
     def experimental_between_graph(self) -> bool:
-        """Whether variables are kept away from the replicas, or each worker has a program of its own."""
+        """Whether variables are apart from the replicas, or each worker runs its own program."""
         return self._native.query().between_graph
 
     @property

@@ -19,7 +19,7 @@ from .data import Dataset, Optional_
 
 @checked
 class DistributedDataset(Refusing):
-    """A dataset whose batches are split over replicas: `for batch in dataset` gives per-replica values."""
+    """A dataset whose batches are split over the replicas. Iterating over it returns per-replica values."""
 
     _tf_name = "tf.distribute.DistributedDataset"
 
@@ -29,7 +29,7 @@ class DistributedDataset(Refusing):
         self._forms = forms
 
     def _batch(self, native: Any) -> Any:
-        """A batch of libdist's in the form of the dataset's elements."""
+        """Converts a batch of libdist to the structure of the dataset's elements."""
         batch = from_native(native, self._strategy)
         return restored(batch, self._forms[0]) if self._forms and native is not None else batch
 
@@ -39,13 +39,13 @@ class DistributedDataset(Refusing):
 
     @property
     def element_spec(self) -> Any:
-        """What batches are like: their structure, with a TensorSpec for each tensor, of each replica."""
+        """The structure of a batch, with a TensorSpec for each tensor of each replica."""
         return map_leaves(_spec, self._batch(self._native.element_spec))
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
-        """One value of a whole pass: for each batch, state = reduce_func(state, batch)."""
+        """Reduces a whole pass to one value: for each batch, state = reduce_func(state, batch)."""
         crossing = Crossing(self._strategy)
-        last = initial_state  # with the types and key order that the carried state lacks
+        last = initial_state  # has the types and the order of keys, which the carried state lacks
 
         def reduce(state: Any, batch: Any) -> Any:
             nonlocal last
@@ -56,7 +56,8 @@ class DistributedDataset(Refusing):
 
 
 def _outside() -> None:
-    """A batch is for all replicas: none of them may take one, but the default strategy's, which is alone."""
+    """Rejects a replica: a batch is for all replicas. The default strategy's replica, which has no peers, is allowed.
+    """
     replica = libdist.get_replica()
     if replica is not None and replica.strategy.kind != libdist.StrategyKind.DEFAULT:
         raise ValueError(
@@ -83,7 +84,7 @@ class DistributedIterator(Refusing):
         return self._dataset._batch(next(self._native))
 
     def get_next(self) -> Any:
-        """The next batch; OutOfRange where there is none."""
+        """Returns the next batch. Raises OutOfRange at the end."""
         _outside()
         batch = self._native.next_optional()
         if batch is None:
@@ -91,14 +92,14 @@ class DistributedIterator(Refusing):
         return self._dataset._batch(batch)
 
     def get_next_as_optional(self) -> Optional_:
-        """The next batch, or that there is none: has_value(), get_value()."""
+        """Returns an Optional with the next batch, or without a value at the end."""
         _outside()
         batch = self._native.next_optional()
         return Optional_(self._dataset._batch(batch), batch is not None, self.element_spec)
 
     @property
     def element_spec(self) -> Any:
-        """The dataset's."""
+        """The element_spec of the dataset."""
         return self._dataset.element_spec
 
 
@@ -114,7 +115,7 @@ def _shard_policy(dataset: Dataset) -> libdist.ShardPolicy:
 
 
 def _batch_sizes(strategy: libdist.Strategy, dataset: Dataset) -> dict[str, Any]:
-    """Where every worker reads all, batches are cut by the size of a full one, whatever the first one has."""
+    """Returns the sizes of pieces if every worker reads all data. They follow from the size of a full batch."""
     place = strategy.query()
     every, own = place.num_workers, place.num_local_replicas
     even = place.num_replicas == every * own and place.first_replica == place.worker * own
@@ -124,7 +125,7 @@ def _batch_sizes(strategy: libdist.Strategy, dataset: Dataset) -> dict[str, Any]
 
 
 def distribute(strategy: libdist.Strategy, dataset: Any, options: Optional[InputOptions]) -> DistributedDataset:
-    """Strategy.experimental_distribute_dataset(): an element of the dataset is a batch for all replicas."""
+    """Implements Strategy.experimental_distribute_dataset(): an element of the dataset is a batch for all replicas."""
     if not isinstance(dataset, Dataset):
         raise TypeError(f"a tf.data.Dataset is to be distributed, not {type(dataset).__name__}")
     forms: list[Any] = []
@@ -141,7 +142,7 @@ def distribute(strategy: libdist.Strategy, dataset: Any, options: Optional[Input
 def distribute_from_function(
     strategy: libdist.Strategy, dataset_fn: Callable[[InputContext], Any], options: Optional[InputOptions]
 ) -> DistributedDataset:
-    """Strategy.distribute_datasets_from_function(): an element is a batch for one replica."""
+    """Implements Strategy.distribute_datasets_from_function(): an element is a batch for one replica."""
 
     forms: list[Any] = []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The coordinator of a ParameterServerStrategy, which reports the loss of a parameter server as TensorFlow does."""
+"""The coordinator of a ParameterServerStrategy, which reports the loss of a parameter server like TensorFlow."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any, Callable, Iterator
 
 import libdist
 
-# A closure can fail with Aborted too, and no field of an error tells the two apart.
+# A closure can fail with Aborted too, and no field of an error distinguishes the two.
 _LOST = re.compile(r"parameter server \d+ at \S+ is lost\b")
 
 
 class ParameterServerLost(libdist.Unavailable, libdist.Aborted):
-    """A parameter server is lost: tf.errors.UnavailableError, as in TensorFlow, and libdist's own Aborted."""
+    """A parameter server is lost: tf.errors.UnavailableError, as in TensorFlow, and libdist.Aborted."""
 
     status = libdist.Status.UNAVAILABLE
 
 
 @contextmanager
 def reporting_losses() -> Iterator[None]:
-    """Raises ParameterServerLost for libdist's report of a lost parameter server."""
+    """Raises ParameterServerLost in place of libdist's error for a lost parameter server."""
     try:
         yield
     except libdist.Aborted as error:
@@ -41,7 +41,7 @@ def _reporting(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class JobCoordinator(libdist.Coordinator):
-    """libdist.Coordinator, except for the class of that error."""
+    """A libdist.Coordinator that raises ParameterServerLost."""
 
 
 for _name in (

@@ -2,7 +2,7 @@
 """Functions that run on every logical device.
 
 TensorFlow's compiler divides any computation with a split tensor. libdist divides element-wise functions and reductions
-(_split.py). For other computations the program names the function to run on every device, with the decorator or with
+(_split.py). For other computations, the program names the function to run on every device, with the decorator or with
 run_on_logical_devices().
 """
 
@@ -28,7 +28,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def divided(value: libdist.Value, strategy: libdist.Strategy) -> Any:
-    """A sharded value of libdist's: split, or the tensor that it is where a device has it whole."""
+    """Converts a sharded value of libdist: to a SplitTensor, or to a tensor if one device has it as a whole."""
     partition = value.partition
     if partition.kind == libdist.PartitionKind.SPLIT and partition.num_logical_devices > 1:
         return SplitTensor(value, strategy)
@@ -37,12 +37,16 @@ def divided(value: libdist.Value, strategy: libdist.Strategy) -> Any:
 
 @checked
 def on_logical_devices(function: Function) -> Function:
-    """Decorates a function that is to run on every logical device, each with its part of what is split.
+    """Decorates a function that runs on every logical device, each with its part of split arguments.
 
-    Called inside a replica function with tensors that were split, replicated or assigned to logical devices, it runs
-    once on each of them, at the same time, and what the calls return is joined. Called with anything else it is the
-    function itself.
-    libdist's own: TensorFlow's compiler divides any function, and here the program says which.
+        @tf.distribute.on_logical_devices
+        def layer(x, w):
+            return tf.matmul(x, w)
+
+    If it is called in a replica function with tensors that were split, replicated or assigned to logical devices, it
+    runs on all of them at the same time, and the results are joined. Otherwise the function is called as usual.
+
+    Not in TensorFlow, whose compiler divides any function.
     """
 
     @functools.wraps(function)
@@ -56,7 +60,8 @@ def on_logical_devices(function: Function) -> Function:
 
 
 def _mesh_of(nest: Any) -> Optional[MeshStrategy]:
-    """The strategy whose replica this thread is in, where the nest has a tensor that it divided."""
+    """Returns the strategy that divided a tensor of the nest, if this thread is in one of its replicas; otherwise None.
+    """
     from ._context import face_of
 
     replica = libdist.get_replica()
@@ -67,7 +72,7 @@ def _mesh_of(nest: Any) -> Optional[MeshStrategy]:
 
 
 def sharded(thing: Any) -> Any:
-    """libdist's value of a tensor that is divided over logical devices; anything else as it is."""
+    """Returns libdist's value of a tensor that is divided over logical devices; other objects unchanged."""
     if isinstance(thing, SplitTensor):
         return thing._value
     owner = owner_of(thing) if isinstance(thing, np.ndarray) else None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What TensorFlow has and this module has not: a sentence for each, with what to use.
+"""The names of TensorFlow that this module lacks, with a sentence for each that says what to use instead.
 
-Whoever asks gets an AttributeError, so that hasattr() and getattr(..., default) answer as always.
+Using such a name raises AttributeError, so that hasattr() and getattr(..., default) work as usual.
 """
 
 from __future__ import annotations
@@ -115,11 +115,11 @@ REASONS = {
     "tf.Tensor.graph": _GRAPH,
     "tf.Tensor.eval": _GRAPH + ": t.numpy()",
 }
-"""By name, or by how names begin: the longest that fits."""
+"""Sentences by name or by the beginning of names; the longest match counts."""
 
 
 def sentence(name: str) -> str:
-    """Why there is no such name, and what to use."""
+    """Returns the reason why a name does not exist, and what to use instead."""
     parts = name.split(".")
     for n in range(len(parts), 1, -1):
         reason = REASONS.get(".".join(parts[:n]))
@@ -133,7 +133,7 @@ def sentence(name: str) -> str:
 
 
 def missing(module: str) -> Any:
-    """A module's __getattr__: every name that it has not is an AttributeError with a sentence."""
+    """Returns a module's __getattr__(), which raises AttributeError with a sentence."""
 
     def get(name: str) -> Any:
         if name.startswith("__"):
@@ -144,14 +144,14 @@ def missing(module: str) -> Any:
 
 
 def missing_attribute(thing: Any, owner: str, name: str) -> AttributeError:
-    """What an object's __getattr__ raises."""
+    """Returns the AttributeError for an object's __getattr__()."""
     if name.startswith("_"):
         return AttributeError(f"{type(thing).__name__!r} object has no attribute {name!r}")
     return AttributeError(sentence(f"{owner}.{name}"))
 
 
 class RefusingType(ABCMeta):
-    """The same of the class itself."""
+    """A metaclass whose classes raise such an AttributeError."""
 
     if not TYPE_CHECKING:
 
@@ -160,7 +160,7 @@ class RefusingType(ABCMeta):
 
 
 class Refusing(metaclass=RefusingType):
-    """An object whose missing attributes are a sentence; _tf_name is what TensorFlow calls it."""
+    """An object whose missing attributes raise such an AttributeError; _tf_name is TensorFlow's name of the class."""
 
     _tf_name = "tf"
 
@@ -171,7 +171,7 @@ class Refusing(metaclass=RefusingType):
 
 
 class Namespace(Refusing):
-    """A module within a module."""
+    """A module in a module."""
 
     def __init__(self, tf_name: str, **names: Any) -> None:
         self._tf_name = tf_name

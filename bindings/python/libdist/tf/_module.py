@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.Module, and what a checkpoint finds in an object: variables under the names of the way to them."""
+"""tf.Module, and how a checkpoint finds the variables of an object, named by the path to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._variable import Variable
 
 
 class Watched(Refusing):
-    """An object whose attributes are looked at: who restores is told when one is set later."""
+    """An object that notifies a checkpoint when an attribute is set, so that its value can be restored later."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
@@ -28,7 +28,8 @@ class Watched(Refusing):
 
 @checked
 class Module(Watched):
-    """tf.Module: an object whose attributes are variables, other modules, lists, tuples and dicts of them."""
+    """tf.Module: an object whose attributes are variables, other modules, and lists, tuples and dictionaries of them.
+    """
 
     _tf_name = "tf.Module"
 
@@ -39,12 +40,12 @@ class Module(Watched):
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The name of the module."""
         return self._name
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """All variables, also of what its attributes hold."""
+        """All variables, including those of the objects in its attributes."""
         found: list[Variable] = []
         for _, variable in variables_in(self):
             if all(variable is not one for one in found):
@@ -53,29 +54,29 @@ class Module(Watched):
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
-        """Those of them that are for training to change."""
+        """The variables that are trainable."""
         return tuple(variable for variable in self.variables if variable.trainable)
 
     @property
     def non_trainable_variables(self) -> tuple[Variable, ...]:
-        """The others."""
+        """The variables that are not trainable."""
         return tuple(variable for variable in self.variables if not variable.trainable)
 
     @property
     def submodules(self) -> tuple[Module, ...]:
-        """All modules that it holds, at any depth."""
+        """All modules in it, at any depth."""
         return tuple(
             thing for _, thing in _objects_in(self, "", set()) if isinstance(thing, Module) and thing is not self
         )
 
     @classmethod
     def with_name_scope(cls, method: Any) -> Any:
-        """The method: names have no scopes here."""
+        """Returns the method unchanged: names have no scopes here."""
         return method
 
 
 def is_trackable(thing: Any) -> bool:
-    """Whether a checkpoint can hold it."""
+    """Returns whether a checkpoint can hold an object."""
     from .metrics import Metric
 
     return isinstance(thing, (Variable, Watched, Metric, list, tuple, Mapping))
@@ -98,7 +99,7 @@ def _children(thing: Any) -> list[tuple[str, Any]]:
 
 
 def _objects_in(thing: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
-    """(path, object) of all that can be reached, each container once."""
+    """Returns (path, object) for everything that can be reached, with each container once."""
     if isinstance(thing, Variable):
         yield path, thing
         return
@@ -111,13 +112,13 @@ def _objects_in(thing: Any, path: str, seen: set[int]) -> Iterator[tuple[str, An
 
 
 def variables_in(thing: Any) -> list[tuple[str, Variable]]:
-    """(path, variable) of all variables that can be reached; of a copy its variable."""
+    """Returns (path, variable) for all variables that can be reached; for a copy, its variable."""
     found = ((path, one) for path, one in _objects_in(thing, "", set()) if isinstance(one, Variable))
     return [(path, one._whole() if isinstance(one, Copy) else one) for path, one in found]
 
 
 def watch(thing: Any, restorer: Optional[Callable[[], None]]) -> None:
-    """Calls a function when an attribute of anything that can be reached is set; None: nothing any more."""
+    """Calls `restorer` when an attribute of any object that can be reached is set; None stops this."""
     for _, one in list(_objects_in(thing, "", set())):
         if isinstance(one, Watched):
             if restorer is None:

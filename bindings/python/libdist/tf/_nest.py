@@ -16,7 +16,7 @@ from typing import Any, Callable, Iterable, Mapping, MutableMapping, Optional
 
 
 def _fields_of(nest: Any) -> Optional[list[str]]:
-    """The names of the fields of a named tuple or of an attrs object; None for anything else."""
+    """Returns the names of the fields of a named tuple or of an attrs object; None for anything else."""
     if isinstance(nest, tuple):
         fields = getattr(nest, "_fields", None)
         return None if fields is None else list(fields)
@@ -25,7 +25,7 @@ def _fields_of(nest: Any) -> Optional[list[str]]:
 
 
 def _ordered(nest: Mapping[Any, Any]) -> list[Any]:
-    """The keys in tf.nest's order: sorted if they can be compared."""
+    """Returns the keys in tf.nest's order: sorted if they can be compared."""
     try:
         return sorted(nest)
     except TypeError:
@@ -33,7 +33,7 @@ def _ordered(nest: Mapping[Any, Any]) -> list[Any]:
 
 
 def _mapping_like(nest: Mapping[Any, Any], items: dict[Any, Any]) -> Any:
-    """A mapping of the type and the key order of `nest`, with other items."""
+    """Returns a mapping with the type and the order of keys of `nest`, and other items."""
     kind: Any = type(nest)
     if kind is dict:
         return items
@@ -56,7 +56,7 @@ def _mapping_like(nest: Mapping[Any, Any], items: dict[Any, Any]) -> Any:
 
 
 def items_of(nest: Any) -> Optional[list[Any]]:
-    """The items of a list, a tuple, a mapping or an attrs object, in its own order; None of a leaf."""
+    """Returns the items of a list, a tuple, a mapping or an attrs object, in its own order; None for a leaf."""
     fields = _fields_of(nest)
     if fields is not None:
         return [getattr(nest, name) for name in fields]
@@ -66,7 +66,7 @@ def items_of(nest: Any) -> Optional[list[Any]]:
 
 
 def rebuilt(nest: Any, items: Iterable[Any]) -> Any:
-    """A nest of the same type and keys, with other items in the order of items_of()."""
+    """Returns a nest of the same type with the same keys, and other items in the order of items_of()."""
     if isinstance(nest, Mapping):
         return _mapping_like(nest, dict(zip(nest, items)))
     return type(nest)(items) if _fields_of(nest) is None else type(nest)(*items)
@@ -82,16 +82,16 @@ def map_leaves(fn: Callable[[Any], Any], nest: Any) -> Any:
 
 
 def leaves_of(nest: Any) -> list[Any]:
-    """The leaves from the first to the last; those of a mapping by sorted keys."""
+    """Returns the leaves from the first to the last; those of a mapping in the order of sorted keys."""
     items = [nest[key] for key in _ordered(nest)] if isinstance(nest, Mapping) else items_of(nest)
     return [nest] if items is None else [leaf for item in items for leaf in leaves_of(item)]
 
 
-# ---- For libdist -----------------------------------------------------------------------------------------------------
+# ---- conversion for libdist ------------------------------------------------------------------------------------------
 
 
 def _text(key: Any) -> str:
-    """A text for a key. Keys that are equal although their types differ, like 1 and np.int64(1), have the same one."""
+    """Returns a text for a key. Keys that are equal, like 1 and np.int64(1), have the same text."""
     if isinstance(key, tuple):
         return f"({', '.join(map(_text, key))})"
     if isinstance(key, Number):
@@ -104,7 +104,7 @@ def _text(key: Any) -> str:
 
 
 def _texts(keys: Mapping[Any, Any]) -> dict[Any, str]:
-    """A text for each key: the key itself if all keys are texts, otherwise _text()."""
+    """Returns a text for each key: the key itself if all keys are texts, otherwise _text()."""
     if all(isinstance(key, str) for key in keys):
         return {key: key for key in keys}
     texts: dict[Any, str] = {}

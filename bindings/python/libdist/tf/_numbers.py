@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's numbers and lists as tensors."""
+"""Conversion of Python's numbers and lists to tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._tensor import tensor_of
 
 
 def convert_to_tensor(value: Any, dtype: Any = None) -> Any:
-    """A tensor: float32 of Python's floats, int32 of its ints, as in TensorFlow; arrays keep their dtype."""
+    """Converts to a tensor: Python's floats to float32 and ints to int32, as in TensorFlow; arrays keep their dtype."""
     if dtype is None and not hasattr(value, "dtype"):
         array = np.asarray(value)
         holds_arrays = isinstance(value, (list, tuple)) and any(hasattr(item, "dtype") for item in value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The few functions of tf that tf.distribute's programs use beside it, on numpy arrays."""
+"""The functions of tf that tf.distribute programs use besides, on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -20,55 +20,55 @@ from ._values import DistributedValues
 
 
 def _tensor(given: Any) -> Any:
-    """convert_to_tensor(), except that a tensor split over the logical devices of this replica stays split."""
+    """Converts to a tensor, except that a tensor split over the logical devices of this replica stays split."""
     return given if isinstance(given, SplitTensor) and given._is_divided() else convert_to_tensor(given)
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = None) -> Any:
-    """A tensor: float32 of Python's floats, int32 of its ints."""
+    """Creates a tensor: float32 from Python's floats, int32 from its ints."""
     tensor = convert_to_tensor(value, dtype)
     return tensor if shape is None else tensor_of(np.broadcast_to(plain(tensor), shape).copy())
 
 
 def identity(input: Any, name: Any = None) -> Any:
-    """A new tensor with the same elements."""
+    """Returns a new tensor with the same elements."""
     if isinstance(input, Composite):
         return input._with_parts(lambda part: part.copy())
     return _tensor(input).copy()
 
 
 def zeros(shape: Any, dtype: Any = np.float32) -> Any:
-    """A tensor of zeros, float32 by default."""
+    """Returns a tensor of zeros, float32 by default."""
     return tensor_of(np.zeros(shape, dtype))
 
 
 def ones(shape: Any, dtype: Any = np.float32) -> Any:
-    """A tensor of ones, float32 by default."""
+    """Returns a tensor of ones, float32 by default."""
     return tensor_of(np.ones(shape, dtype))
 
 
 def zeros_like(input: Any, dtype: Any = None) -> Any:
-    """zeros() like a tensor."""
+    """Returns zeros in the shape and dtype of a tensor."""
     return tensor_of(np.zeros_like(_tensor(input), dtype))
 
 
 def ones_like(input: Any, dtype: Any = None) -> Any:
-    """ones() like a tensor."""
+    """Returns ones in the shape and dtype of a tensor."""
     return tensor_of(np.ones_like(_tensor(input), dtype))
 
 
 def cast(x: Any, dtype: Any) -> Any:
-    """A tensor of another dtype."""
+    """Converts a tensor to another dtype."""
     return _tensor(x).astype(dtype)
 
 
 def add(x: Any, y: Any, name: Any = None) -> Any:
-    """x + y."""
+    """Returns x + y."""
     return _tensor(x) + y
 
 
 def add_n(inputs: Any, name: Any = None) -> Any:
-    """The sum of the tensors of a list, element by element."""
+    """Returns the sum of the tensors of a list, element by element."""
     given = list(inputs)
     if not given:
         raise ValueError("inputs must be a list of at least one tensor with the same dtype and shape")
@@ -76,18 +76,18 @@ def add_n(inputs: Any, name: Any = None) -> Any:
 
 
 def square(x: Any, name: Any = None) -> Any:
-    """x * x."""
+    """Returns x * x."""
     return tensor_of(np.square(_tensor(x)))
 
 
 def matmul(a: Any, b: Any, name: Any = None) -> Any:
-    """a @ b."""
+    """Returns a @ b."""
     return _tensor(a) @ _tensor(b)
 
 
 @checked
 def reduce_sum(input_tensor: Any, axis: Optional[int] = None, keepdims: bool = False) -> Any:
-    """The sum, in the tensor's own dtype."""
+    """Returns the sum, in the tensor's own dtype."""
     tensor = _tensor(input_tensor)
     if isinstance(tensor, SplitTensor):
         return tensor.sum(axis, tensor.dtype, keepdims=keepdims)
@@ -97,7 +97,7 @@ def reduce_sum(input_tensor: Any, axis: Optional[int] = None, keepdims: bool = F
 
 @checked
 def reduce_mean(input_tensor: Any, axis: Optional[int] = None, keepdims: bool = False) -> Any:
-    """The mean, in the tensor's own dtype."""
+    """Returns the mean, in the tensor's own dtype."""
     tensor = _tensor(input_tensor)
     if isinstance(tensor, SplitTensor):
         return tensor.mean(axis, keepdims=keepdims).astype(tensor.dtype)
@@ -106,9 +106,10 @@ def reduce_mean(input_tensor: Any, axis: Optional[int] = None, keepdims: bool = 
 
 
 def function(func: Any = None, **_: Any) -> Any:
-    """The function as it is, whose numbers become tensors: nothing is traced or compiled. With or without arguments.
+    """Decorates a function: numbers in its result become tensors. Nothing is traced or compiled.
 
-    Workers of a ClusterCoordinator find it by its name: _closures.py.
+    The decorator takes any arguments or none. Workers of a ClusterCoordinator find the function by its name; see
+    _closures.py.
     """
     if func is None:
         return function
@@ -130,20 +131,20 @@ def _result(leaf: Any) -> Any:
 
 
 def range(*args: int, dtype: Any = np.int32) -> Any:
-    """Numbers in a row, int32 by default."""
+    """Returns consecutive numbers, int32 by default."""
     return tensor_of(np.arange(*args, dtype=dtype))
 
 
 def reshape(tensor: Any, shape: Any) -> Any:
-    """A tensor of another shape."""
+    """Returns a tensor with another shape."""
     return _tensor(tensor).reshape(shape)
 
 
 def shape(input: Any) -> Any:
-    """The sizes as a tensor."""
+    """Returns the shape as a tensor."""
     return convert_to_tensor(np.asarray(np.shape(input), np.int32))
 
 
 def print_(*inputs: Any, **_: Any) -> None:
-    """tf.print: Python's print() of the elements."""
+    """tf.print: prints elements with Python's print()."""
     print(*(plain(given) if hasattr(given, "dtype") else given for given in inputs))

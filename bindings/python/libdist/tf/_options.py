@@ -16,20 +16,20 @@ _log = logging.getLogger("libdist.tf")
 
 
 class ReduceOp(enum.Enum):
-    """How the replicas' values become one."""
+    """The operator that reduces the values of the replicas."""
 
     SUM = "SUM"
     MEAN = "MEAN"
 
     @staticmethod
     def from_variable_aggregation(aggregation: Any) -> ReduceOp:
-        """By which a variable of an aggregation is reduced; ValueError for NONE and ONLY_FIRST_REPLICA."""
+        """Returns the operator that reduces a variable; ValueError for NONE and ONLY_FIRST_REPLICA."""
         native = libdist.reduce_op_from_aggregation(_NATIVE_AGGREGATION[VariableAggregation(aggregation)])
         return ReduceOp.SUM if native == libdist.ReduceOp.SUM else ReduceOp.MEAN
 
 
 def native_op(op: Union[ReduceOp, str]) -> libdist.ReduceOp:
-    """libdist's operator of a ReduceOp or of its name in any case."""
+    """Returns libdist's operator for a ReduceOp or its name in any case."""
     if isinstance(op, ReduceOp):
         return libdist.ReduceOp.SUM if op is ReduceOp.SUM else libdist.ReduceOp.MEAN
     if not isinstance(op, str):
@@ -38,7 +38,7 @@ def native_op(op: Union[ReduceOp, str]) -> libdist.ReduceOp:
 
 
 class VariableSynchronization(enum.Enum):
-    """When the copies of a variable are brought together."""
+    """The time at which the copies of a variable are combined."""
 
     AUTO = 0
     NONE = 1
@@ -47,7 +47,7 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """What an assignment inside replicas does with the values that they give."""
+    """The aggregation of the values that replicas assign to a variable."""
 
     NONE = 0
     SUM = 1
@@ -60,7 +60,7 @@ _NATIVE_AGGREGATION = {one: libdist.Aggregation[one.name] for one in VariableAgg
 
 
 def native_synchronization(mode: Any) -> libdist.Synchronization:
-    """libdist's number of a VariableSynchronization; None is AUTO."""
+    """Returns libdist's number for a VariableSynchronization; None is AUTO."""
     mode = VariableSynchronization.AUTO if mode is None else mode
     if not isinstance(mode, VariableSynchronization):
         raise ValueError(f"Invalid variable synchronization mode: {mode}")
@@ -68,7 +68,7 @@ def native_synchronization(mode: Any) -> libdist.Synchronization:
 
 
 def native_aggregation(mode: Any) -> libdist.Aggregation:
-    """libdist's number of a VariableAggregation; None is NONE."""
+    """Returns libdist's number for a VariableAggregation; None is NONE."""
     mode = VariableAggregation.NONE if mode is None else mode
     if not isinstance(mode, VariableAggregation):
         raise ValueError(f"Invalid variable aggregation mode: {mode}")
@@ -76,7 +76,7 @@ def native_aggregation(mode: Any) -> libdist.Aggregation:
 
 
 class CommunicationImplementation(enum.Enum):
-    """Which implementation of collectives is wanted; the bits are the same."""
+    """The implementation of collectives. libdist has only one, so the bits are the same."""
 
     AUTO = "AUTO"
     RING = "RING"
@@ -88,7 +88,7 @@ Seconds = Annotated[Optional[float], seconds(lambda s: True, "a number of second
 
 @checked
 class CommunicationOptions:
-    """How collectives are to be done. libdist has one implementation of them."""
+    """Options of collectives."""
 
     _tf_name = "tf.distribute.experimental.CommunicationOptions"
 
@@ -101,18 +101,18 @@ class CommunicationOptions:
         if bytes_per_pack < 0:
             raise ValueError(f"Argument `bytes_per_pack` must be >=0, Received {bytes_per_pack}.")
         self.bytes_per_pack = bytes_per_pack
-        """A list of tensors is cut into packs of about this size; 0: libdist's choice."""
+        """Approximate size of the packs into which a list of tensors is split; 0 = libdist's choice."""
         self.timeout_seconds = timeout_seconds
-        """The longest wait for a peer; None: the strategy's."""
+        """Longest wait for a peer, in seconds; None = the strategy's timeout."""
         self.implementation = CommunicationImplementation(
             implementation.upper() if isinstance(implementation, str) else implementation
         )
-        """Which one is wanted; without an effect."""
+        """No effect: libdist has only one implementation."""
         if self.implementation is not CommunicationImplementation.AUTO:
             _log.warning("CommunicationImplementation.%s has no effect: libdist has its own", self.implementation.name)
 
     def _timeout(self) -> Optional[float]:
-        """For libdist: in TensorFlow, 0 and negative numbers are no limit."""
+        """Returns the timeout for libdist. In TensorFlow, 0 and negative numbers mean no limit."""
         return self.timeout_seconds if self.timeout_seconds is None or self.timeout_seconds > 0 else math.inf
 
     def _collective_options(self) -> dict[str, Any]:
@@ -135,40 +135,40 @@ class CommunicationOptions:
 
 @checked
 class CollectiveHints(CommunicationOptions):
-    """CommunicationOptions by their older name."""
+    """CommunicationOptions under an older name."""
 
     def __init__(self, bytes_per_pack: int = 0, timeout_seconds: Seconds = None) -> None:
         super().__init__(bytes_per_pack, timeout_seconds)
 
 
 def communication_options(options: Optional[CommunicationOptions]) -> CommunicationOptions:
-    """The given options, or the default ones."""
+    """Returns the given options, or the default options for None."""
     return options or CommunicationOptions()
 
 
 def collective_options(options: Optional[CommunicationOptions]) -> dict[str, Any]:
-    """libdist's options of one collective."""
+    """Returns libdist's options of a collective."""
     return {} if options is None else options._collective_options()
 
 
 def reduce_options(options: Optional[CommunicationOptions]) -> dict[str, Any]:
-    """libdist's options of a reduction from outside."""
+    """Returns libdist's options of a reduction outside runs."""
     return {} if options is None else {"options": options._communication_options()}
 
 
 @checked
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of Strategy.run(): here every shape may differ from run to run, so that they have no effect."""
+    """Options of Strategy.run(). They have no effect, because every shape may differ between runs."""
 
     _tf_name: ClassVar[str] = "tf.distribute.RunOptions"
 
     experimental_enable_dynamic_batch_size: bool = True
-    """Accepted."""
+    """Accepted without effect."""
     experimental_bucketizing_dynamic_shape: bool = False
-    """Accepted."""
+    """Accepted without effect."""
     experimental_xla_options: Any = None
-    """Accepted, with a line in the log of "libdist.tf"."""
+    """Accepted without effect; logs a line to the logger "libdist.tf"."""
 
     def __post_init__(self) -> None:
         if self.experimental_xla_options is not None:
@@ -182,7 +182,7 @@ class RunOptions:
 
 
 class InputReplicationMode(enum.Enum):
-    """How many input pipelines there are."""
+    """The number of input pipelines."""
 
     PER_WORKER = "PER_WORKER"
     PER_REPLICA = "PER_REPLICA"
@@ -190,7 +190,7 @@ class InputReplicationMode(enum.Enum):
 
 @checked
 class InputOptions:
-    """How batches are brought to the replicas."""
+    """Options of distributed datasets."""
 
     _tf_name = "tf.distribute.InputOptions"
 
@@ -204,17 +204,21 @@ class InputOptions:
         as_one_process: bool = False,
     ) -> None:
         self.experimental_fetch_to_device = experimental_fetch_to_device
-        """Without effect: batches lie in memory that replicas read anyway."""
+        """No effect: replicas read batches where they are."""
         self.experimental_replication_mode = experimental_replication_mode
-        """PER_REPLICA only for distribute_datasets_from_function()."""
+        """PER_REPLICA is possible only for distribute_datasets_from_function()."""
         self.experimental_place_dataset_on_device = experimental_place_dataset_on_device
-        """Without effect: the device is the host. For distribute_datasets_from_function(), True needs PER_REPLICA, and
-        experimental_fetch_to_device=False."""
+        """No effect: the device is the host.
+
+        For distribute_datasets_from_function(), True requires PER_REPLICA and experimental_fetch_to_device=False.
+        """
         self.experimental_per_replica_buffer_size = experimental_per_replica_buffer_size
-        """Batches that are made ahead."""
+        """Number of batches made ahead; 0 = none."""
         self.as_one_process = as_one_process
-        """libdist's own, for experimental_distribute_dataset(): replica r of all workers gets what replica r of one process
-        with all of them would, so that training has the same bits however replicas are divided among workers."""
+        """For experimental_distribute_dataset(): each replica gets what it would get in one process with all replicas.
+
+        Training then has the same bits however replicas are divided among workers. Not in TensorFlow.
+        """
 
     def _native(self) -> dict[str, Any]:
         return {
@@ -225,7 +229,7 @@ class InputOptions:
 
 
 def input_options(options: Optional[InputOptions], of_function: bool = False) -> dict[str, Any]:
-    """libdist's options of a dataset."""
+    """Returns libdist's options of a dataset."""
     if options is None:
         return {}
     if of_function and options.experimental_place_dataset_on_device:
@@ -240,34 +244,34 @@ def input_options(options: Optional[InputOptions], of_function: bool = False) ->
 
 
 def run_options(options: Optional[RunOptions]) -> dict[str, Any]:
-    """libdist's options of a run."""
+    """Returns libdist's options of a run."""
     return {} if options is None else options._native()
 
 
 @checked
 class InputContext:
-    """For which part of the input a function makes a dataset."""
+    """The part of the input for which a function creates a dataset."""
 
     def __init__(self, num_input_pipelines: int = 1, input_pipeline_id: int = 0, num_replicas_in_sync: int = 1) -> None:
         self._native = libdist.InputContext(num_input_pipelines, input_pipeline_id, num_replicas_in_sync)
 
     @property
     def num_input_pipelines(self) -> int:
-        """One a worker, or one a replica."""
+        """The number of pipelines: one per worker or one per replica."""
         return self._native.num_input_pipelines
 
     @property
     def input_pipeline_id(self) -> int:
-        """Which of them."""
+        """The index of this pipeline, from 0."""
         return self._native.input_pipeline_id
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """Of all workers."""
+        """The number of replicas of all workers."""
         return self._native.num_replicas_in_sync
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
-        """What one replica gets of a global batch; ValueError where that is no whole number."""
+        """Returns one replica's share of a global batch. Raises ValueError if the size is not divisible."""
         return self._native.per_replica_batch_size(global_batch_size)
 
     def __repr__(self) -> str:
@@ -278,13 +282,13 @@ class InputContext:
 
 @checked
 class ValueContext:
-    """For whom a function makes a value."""
+    """The replica for which a function creates a value."""
 
     def __init__(self, replica_id_in_sync_group: int = 0, num_replicas_in_sync: int = 1) -> None:
         self.replica_id_in_sync_group = replica_id_in_sync_group
-        """The replica."""
+        """The id of the replica."""
         self.num_replicas_in_sync = num_replicas_in_sync
-        """How many there are."""
+        """The number of replicas, over all workers."""
 
     def __repr__(self) -> str:
         return (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.ParameterServerStrategy: variables on parameter servers, over libdist.Coordinator."""
+"""tf.distribute.ParameterServerStrategy: variables on parameter servers, with libdist.Coordinator."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ._coordinator import ClusterCoordinator
 
 SERVERS = ("ps", "worker")
-"""The jobs whose tasks are servers, and reach variables inside the functions that they run."""
+"""The jobs whose tasks are servers, in which only scheduled functions can read and change variables."""
 
 _JOBS = ("chief", "worker", "evaluator", "ps")
 
@@ -38,7 +38,7 @@ _log = logging.getLogger("libdist.tf")
 
 
 def _check_cluster(resolver: ClusterResolver) -> ClusterSpec:
-    """TensorFlow's checks, in its words."""
+    """Checks the cluster like TensorFlow, with its messages."""
     spec = resolver.cluster_spec()
     if not spec:
         raise ValueError("Cluster spec must be non-empty in `tf.distribute.cluster_resolver.ClusterResolver`.")
@@ -63,7 +63,7 @@ def _check_cluster(resolver: ClusterResolver) -> ClusterSpec:
 
 
 class _Extended(StrategyExtended):
-    """Variables have no copies here: what works on them gets themselves."""
+    """The functions for libraries. Variables have no copies, so update functions get the variable itself."""
 
     def _update(self, var: Any, fn: Callable[..., Any], args: Any, kwargs: dict[str, Any], group: bool) -> Any:
         if not isinstance(var, RemoteVariable):
@@ -72,16 +72,17 @@ class _Extended(StrategyExtended):
         return result if group else map_leaves(lambda leaf: (leaf,), result)
 
     def colocate_vars_with(self, colocate_with_variable: Any) -> AbstractContextManager[None]:
-        """Inside, new variables lie on the parameter servers that a variable is on, part by part.
+        """Places new variables on the parameter servers of another variable, part by part, in a `with` block.
 
-        With one part of a divided variable, a new variable lies on that part's server as a whole.
+        If the other variable is one part of a divided variable, a new variable is placed on the server of that part as
+        a whole.
         """
         if not isinstance(colocate_with_variable, RemoteVariable):
             return super().colocate_vars_with(colocate_with_variable)
         return _beside(colocate_with_variable)
 
     def variable_created_in_scope(self, v: Any) -> bool:
-        """Whether this strategy made a variable, or the one that a part is of."""
+        """Returns whether this strategy created a variable, or the variable to which a part belongs."""
         if isinstance(v, RemoteVariable):
             return v._owner is self._made
         return super().variable_created_in_scope(v)
@@ -105,11 +106,11 @@ def _beside(variable: RemoteVariable) -> Iterator[None]:
 
 @checked
 class ParameterServerStrategy(Strategy):
-    """Variables on the tasks of job "ps", and functions that run on those of job "worker": ClusterCoordinator.
+    """Variables on the tasks of job "ps", and functions that run on the tasks of job "worker"; see ClusterCoordinator.
 
-    All processes of the job run the same program: they make the strategy, the same variables in its scope and the same
-    functions; a task of job "ps" or "worker" then makes a tf.distribute.Server and waits in its join(), and the others, the
-    coordinator's, go on.
+    All processes of the job run the same program: they create the strategy, the same variables in its scope, and the
+    same functions. A task of job "ps" or "worker" then creates a tf.distribute.Server and waits in its join(). The
+    process of the coordinator continues.
     """
 
     def __init__(
@@ -117,9 +118,10 @@ class ParameterServerStrategy(Strategy):
         cluster_resolver: ClusterResolver,
         variable_partitioner: Optional[Callable[..., Sequence[int]]] = None,
     ) -> None:
-        """cluster_resolver: which servers there are, and which task this is. variable_partitioner: as those of
+        """cluster_resolver: the servers, and the task of this process.
 
-        tf.distribute.experimental.partitioners, or a function of a shape and a dtype; None: variables stay whole.
+        variable_partitioner: an object of tf.distribute.experimental.partitioners, or a function of a shape and a
+        dtype; None = variables are not divided.
         """
         if not cluster_resolver:
             raise ValueError("ClusterResolver must be passed.")
@@ -135,7 +137,7 @@ class ParameterServerStrategy(Strategy):
         self._number = next(_numbers)
         self._lock = threading.RLock()
         self._described: dict[str, tuple[Description, int]] = {}
-        self._keys: dict[str, Optional[tuple[int, int]]] = {}  # on a server: the first part's server, and how many
+        self._keys: dict[str, Optional[tuple[int, int]]] = {}  # on a server: first part's server, number of parts
         self._next_ps = 0
         self._native_coordinator: Optional[libdist.Coordinator] = None
         self._cluster_coordinator: Optional[ClusterCoordinator] = None
@@ -148,17 +150,17 @@ class ParameterServerStrategy(Strategy):
         kwargs: Optional[Mapping[str, Any]] = None,
         options: Optional[RunOptions] = None,
     ) -> Any:
-        """Calls fn(*args, **kwargs) on this process' one replica, inside a function on a worker too."""
+        """Calls fn(*args, **kwargs) on this process's only replica, also inside a function on a worker."""
         self._warn_if_local()
         return map_leaves(_tensor, super().run(fn, args, kwargs, options))
 
     def reduce(self, reduce_op: Union[ReduceOp, str], value: Any, axis: Union[None, int, Sequence[int]] = None) -> Any:
-        """Strategy.reduce(), of this process' one replica."""
+        """Reduces a value like Strategy.reduce(), over this process's only replica."""
         self._warn_if_local()
         return super().reduce(reduce_op, value, axis)
 
     def _warn_if_local(self) -> None:
-        """TensorFlow's warning, in its words."""
+        """Logs TensorFlow's warning."""
         if _closures.running() is None:
             _log.warning(
                 "It is detected that a function used with `tf.distribute.experimental.ParameterServerStrategy` is executed "
@@ -173,7 +175,7 @@ class ParameterServerStrategy(Strategy):
         return self._task[0] in SERVERS
 
     def _job(self, what: str) -> libdist.Coordinator:
-        """The job's coordinator, which is this process."""
+        """Returns the coordinator of the job, if this is its process."""
         if self._is_server():
             raise libdist.FailedPrecondition(
                 f"{what}: this process is /job:{self._task[0]}/task:{self._task[1]}, which reaches the job's variables inside "
@@ -200,7 +202,7 @@ class ParameterServerStrategy(Strategy):
         shape: Any = None,
         experimental_enable_variable_lifting: bool = True,
     ) -> RemoteVariable:
-        """tf.Variable() in this strategy's scope."""
+        """Implements tf.Variable() in this strategy's scope."""
         if _closures.running() is not None:
             raise ValueError(
                 "a function that a worker runs makes no variables of the strategy: make them in strategy.scope(), in every "
@@ -237,7 +239,7 @@ class ParameterServerStrategy(Strategy):
         return variable
 
     def _num_parts(self, array: Any) -> int:
-        """TensorFlow's rules, in its words."""
+        """Returns the number of parts, by TensorFlow's rules and with its messages."""
         if self._partitioner is None or array.ndim == 0:
             return 1
         given = self._partitioner(shape=array.shape, dtype=array.dtype)
@@ -258,7 +260,7 @@ class ParameterServerStrategy(Strategy):
         return key
 
     def _place(self, key: str, array: Any, num_parts: int, beside: Optional[RemoteVariable]) -> None:
-        """Creates the variable; in a server's process it is only known where the coordinator has it."""
+        """Creates the variable. In the process of a server, only records where the coordinator places it."""
         if not self._is_server():
             self._job(f"variable {key}").create_variable(
                 key,
@@ -286,7 +288,7 @@ class ParameterServerStrategy(Strategy):
         return f"/job:ps/replica:0/task:{(place[0] + part) % self._num_ps}/device:CPU:0"
 
     def _variable(self, key: str) -> Any:
-        """A variable by its name on the servers."""
+        """Returns a variable by its name on the servers."""
         if key not in self._described:
             raise libdist.NotFound(
                 f"this process has no variable {key}: the program that runs here has to make it in strategy.scope(), in the same "
@@ -302,7 +304,7 @@ class ParameterServerStrategy(Strategy):
 
 
 def _place_name(beside: RemoteVariable) -> str:
-    """libdist's name of a variable or a part to colocate with."""
+    """Returns libdist's name of the variable or part with which to colocate."""
     key = beside._is.key
     return f"{key}/part_{beside._part}" if isinstance(beside, ShardVariable) else key
 

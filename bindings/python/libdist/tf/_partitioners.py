@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.experimental.partitioners: into how many parts a variable is divided."""
+"""tf.distribute.experimental.partitioners: compute into how many parts to divide a variable."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ._missing import Refusing
 
 
 class Partitioner(Refusing):
-    """Gives, for a shape and a dtype, how many parts each dimension has; a program's own overrides __call__."""
+    """The base class of partitioners. One of your own overrides __call__()."""
 
     _tf_name = "tf.distribute.experimental.partitioners.Partitioner"
 
     def __call__(self, shape: Any, dtype: Any, axis: int = 0) -> list[int]:
-        """One number a dimension; all but that of `axis` are 1."""
+        """Returns the number of parts of each dimension; all except that of `axis` are 1."""
         raise NotImplementedError("__call__() is the subclass's")
 
 
 @checked
 class FixedShardsPartitioner(Partitioner):
-    """num_shards parts, or one for each element of the dimension where that has fewer."""
+    """Divides a dimension into num_shards parts, or into one part per element if it has fewer elements."""
 
     _tf_name = "tf.distribute.experimental.partitioners.FixedShardsPartitioner"
 
@@ -33,13 +33,13 @@ class FixedShardsPartitioner(Partitioner):
         self._num_shards = num_shards
 
     def __call__(self, shape: Any, dtype: Any, axis: int = 0) -> list[int]:
-        """One number a dimension."""
+        """Returns the number of parts of each dimension."""
         return libdist.fixed_shards(_sizes(shape), axis, self._num_shards)
 
 
 @checked
 class MinSizePartitioner(Partitioner):
-    """As many parts as have at least min_shard_bytes each, but at most max_shards."""
+    """Divides a dimension into as many parts as possible with about min_shard_bytes each, but at most max_shards."""
 
     _tf_name = "tf.distribute.experimental.partitioners.MinSizePartitioner"
 
@@ -49,25 +49,25 @@ class MinSizePartitioner(Partitioner):
         self._bytes_per_string = _positive("bytes_per_string", bytes_per_string)
 
     def __call__(self, shape: Any, dtype: Any, axis: int = 0) -> list[int]:
-        """One number a dimension."""
+        """Returns the number of parts of each dimension."""
         size = _element_bytes(dtype, self._bytes_per_string)
         return libdist.min_size_shards(_sizes(shape), axis, size, self._min_shard_bytes, self._max_shards)
 
 
 @checked
 class MaxSizePartitioner(Partitioner):
-    """As few parts as have at most max_shard_bytes each, but at most max_shards."""
+    """Divides a dimension into as few parts as possible with at most max_shard_bytes each, but at most max_shards."""
 
     _tf_name = "tf.distribute.experimental.partitioners.MaxSizePartitioner"
 
     def __init__(self, max_shard_bytes: int, max_shards: Optional[int] = None, bytes_per_string: int = 16) -> None:
-        """max_shards: None: any number."""
+        """max_shards: None = no limit."""
         self._max_shard_bytes = _positive("max_shard_bytes", max_shard_bytes)
         self._max_shards = 0 if max_shards is None else _positive("max_shards", max_shards)
         self._bytes_per_string = _positive("bytes_per_string", bytes_per_string)
 
     def __call__(self, shape: Any, dtype: Any, axis: int = 0) -> list[int]:
-        """One number a dimension."""
+        """Returns the number of parts of each dimension."""
         size = _element_bytes(dtype, self._bytes_per_string)
         return libdist.max_size_shards(_sizes(shape), axis, size, self._max_shard_bytes, self._max_shards)
 
@@ -83,8 +83,8 @@ def _sizes(shape: Any) -> list[int]:
 
 
 def _element_bytes(dtype: Any, bytes_per_string: int) -> int:
-    """The size of one element: of a text what the program says, as texts are of any length."""
-    if dtype == "bfloat16":  # of which NumPy knows nothing by itself
+    """Returns the size of one element; for texts, which have any length, bytes_per_string."""
+    if dtype == "bfloat16":  # a name that NumPy itself does not know
         return 2
     if dtype == "string":
         return bytes_per_string

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.experimental.PreemptionCheckpointHandler, over libdist.PreemptionHandler.
+"""tf.distribute.experimental.PreemptionCheckpointHandler, with libdist.PreemptionHandler.
 
-The native handler carries the notice and says between which two runs all workers save; what is saved, and how, is
-tf.train's. How many calls of run() there were is a variable of the checkpoint, as in TensorFlow, and beside it the text
-that native handlers read and write, so that each reads the other's files.
+The native handler carries the notice and determines between which two runs all workers save. tf.train determines what
+is saved, and how. The number of calls of run() is a variable of the checkpoint, as in TensorFlow, and also the metadata
+text of native handlers, so that each can read the other's files.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _log = logging.getLogger("libdist.tf")
 
 @checked
 class PreemptionCheckpointHandler(Refusing):
-    """A job that is about to lose a machine saves a checkpoint first, all workers between the same two runs, and ends.
+    """Saves a checkpoint before a machine is taken away, on all workers between the same two runs, and ends the job.
 
-    handler = tf.distribute.experimental.PreemptionCheckpointHandler(strategy.cluster_resolver, checkpoint, folder)
-    while handler.total_run_calls < STEPS:
-        handler.run(train_step, next(iterator))  # which contains a strategy.run()
+        handler = tf.distribute.experimental.PreemptionCheckpointHandler(strategy.cluster_resolver, checkpoint, folder)
+        while handler.total_run_calls < STEPS:
+            handler.run(train_step, next(iterator))  # which contains a strategy.run()
     """
 
     _tf_name = "tf.distribute.experimental.PreemptionCheckpointHandler"
@@ -54,10 +54,14 @@ class PreemptionCheckpointHandler(Refusing):
         checkpoint_dir: Union[None, str, os.PathLike[str]] = None,
         termination_config: Optional[TerminationConfig] = None,
     ) -> None:
-        """Restores the latest checkpoint, where there is one. All workers make their handlers; it waits for them.
+        """Restores the latest checkpoint, if there is one.
 
-        cluster_resolver: of the strategy, which is found by it; None: the strategy of the scope, or of the variables.
-        checkpoint_dir: of a Checkpoint, where a manager keeps the latest file; of a manager's own it has its directory.
+        All workers must create the handler; they wait for each other.
+
+        cluster_resolver: the resolver of the strategy; None = the strategy of the scope, or of the variables.
+
+        checkpoint_dir: for a Checkpoint, the folder in which a manager keeps the latest file. A manager has its own
+        folder.
         """
         _outside("PreemptionCheckpointHandler")
         config = TerminationConfig() if termination_config is None else termination_config
@@ -67,7 +71,7 @@ class PreemptionCheckpointHandler(Refusing):
         _check_counter(self._checkpoint)
         check_thread(config)
         self._exit_fn, self._save_fn = config.exit_fn, config.save_fn
-        self._saved = libdist.PreemptionState.NONE  # for what a checkpoint is there
+        self._saved = libdist.PreemptionState.NONE  # the state for which a checkpoint has been saved
         self._left = False  # exit_fn has returned
         self._looks = False
         self._runs = 0
@@ -79,16 +83,18 @@ class PreemptionCheckpointHandler(Refusing):
         except BaseException:
             self._native.close()
             raise
-        self._strategy._native._children.add(self)  # whose end closes it
+        self._strategy._native._children.add(self)  # closing the strategy closes the handler
 
     @property
     def total_run_calls(self) -> int:
-        """How many calls of run() there were, with those of earlier starts that the checkpoint knows of."""
+        """The number of calls of run(), including those of earlier program starts that the checkpoint recorded."""
         return self._runs
 
     def run(self, distributed_train_function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """distributed_train_function(*args, **kwargs), which contains a Strategy.run(); before it, where the job is
-        preempted, it saves, and where it is over calls exit_fn, or raises libdist.Cancelled.
+        """Calls distributed_train_function(*args, **kwargs), which contains a Strategy.run().
+
+        Before that, if the job is preempted, it saves the checkpoint. If the job should end, it calls exit_fn, or
+        raises libdist.Cancelled.
         """
         self._look("run", (), {})
         result = distributed_train_function(*args, **kwargs)
@@ -96,31 +102,36 @@ class PreemptionCheckpointHandler(Refusing):
         return result
 
     def save_checkpoint_if_preempted(self, *args: Any, **kwargs: Any) -> None:
-        """Of a loop without run(), once a step, which it counts: saves where the job is preempted, and ends it as run()
-        does. What it is given is CheckpointManager.save()'s, or save_fn's.
+        """Saves the checkpoint if the job is preempted, for a loop without run().
+
+        Call it once per step; it counts the steps. It ends the job like run(). Its arguments are those of
+        CheckpointManager.save() or of save_fn.
         """
         self._look("save_checkpoint_if_preempted", args, kwargs)
         self._runs += 1
 
     @contextmanager
     def watch_preemption_scope(self) -> Iterator[None]:
-        """At its end it does what run() does before its function; nothing where an exception ends it."""
+        """Returns a context manager that saves and ends like run() at its end, unless an exception leaves it."""
         yield
         self._look("watch_preemption_scope", (), {})
 
     def close(self) -> None:
-        """Listens no more, and SIGTERM is whose it was before; the strategy's end does so too. libdist's own."""
+        """Closes the handler and restores the previous handler of SIGTERM. Closing the strategy does this too.
+
+        Not in TensorFlow.
+        """
         ignore(self._notice)
         if self._watcher is not None:
             self._watcher.stop()
         self._native.close()
 
-    # ---- saving ---------------------------------------------------------------------------------------------------------
+    # ---- saving -----------------------------------------------------------------------------------------------------
 
     def _look(self, call: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Saves, and ends the job, where that is due; the same on all workers."""
+        """Saves, and ends the job, if it is time; the decision is the same on all workers."""
         _outside(f"PreemptionCheckpointHandler.{call}")
-        if self._looks:  # save_fn or exit_fn has called
+        if self._looks:  # called by save_fn or exit_fn
             return
         self._looks = True
         try:
@@ -134,7 +145,7 @@ class PreemptionCheckpointHandler(Refusing):
         state = self._native.save_if_preempted()
         if state != self._saved:
             self._save(args, kwargs)
-            self._saved = state  # only now: what failed is tried again
+            self._saved = state  # after saving, so that a failed save is tried again
             _log.info("the job is preempted: a checkpoint is saved after %d runs", self._runs)
         if state != libdist.PreemptionState.OVER or self._left:
             return
@@ -148,24 +159,24 @@ class PreemptionCheckpointHandler(Refusing):
         self._left = True
 
     def _save(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self._checkpoint.__dict__["_handler"] = weakref.ref(self)  # of several the one that saves
+        self._checkpoint.__dict__["_handler"] = weakref.ref(self)  # if there are several, the handler that saves
         self._counter.assign(self._runs)
         if self._save_fn is not None:
             self._save_fn(*args, **kwargs)
             return
-        if len(args) < 2:  # check_interval is the second; there is no later time for it
+        if len(args) < 2:  # check_interval, the second argument, must be False: it cannot be saved later
             kwargs = {"check_interval": False, **kwargs}
         with self._scope():
             self._manager.save(*args, **kwargs)
 
-    # ---- restoring ------------------------------------------------------------------------------------------------------
+    # ---- restoring --------------------------------------------------------------------------------------------------
 
     def _restore(self) -> None:
         with self._scope():
             self._counter = self._made_counter()
-            int(self._checkpoint.save_counter)  # made here, by all workers
+            int(self._checkpoint.save_counter)  # creates the counter, on all workers
             if self._strategy._native.query().worker != 0:
-                # It may have been started, and have looked, before the first one, who saves, had done that.
+                # It may have looked at the folder before worker 0, which saves there, had written the file.
                 self._manager._look_again()
             latest = self._manager.latest_checkpoint
             name = "" if latest is None else os.path.basename(latest)
@@ -174,7 +185,7 @@ class PreemptionCheckpointHandler(Refusing):
             try:
                 self._manager.restore_or_initialize()
                 self._runs = 0 if latest is None else self._restored(latest)
-            except Exception as error:  # the others are told before it goes on
+            except Exception as error:  # raised after the other workers have been notified
                 failure = error
             try:
                 self._agree(-1 if failure else self._runs, f"{name!r} says {self._runs} runs, or cannot be restored,")
@@ -186,7 +197,7 @@ class PreemptionCheckpointHandler(Refusing):
         self._checkpoint.__dict__["_handler"] = weakref.ref(self)
 
     def _made_counter(self) -> Variable:
-        """The checkpoint's variable; that of another handler, where it has had one."""
+        """Returns the checkpoint's variable: that of an earlier handler, or a new one."""
         counter: Optional[Variable] = self._checkpoint.__dict__.get(RUNS)
         if counter is None:
             first, only = np.zeros((), np.int64), VariableAggregation.ONLY_FIRST_REPLICA
@@ -195,7 +206,7 @@ class PreemptionCheckpointHandler(Refusing):
         return counter
 
     def _restored(self, path: str) -> int:
-        """How many runs a file says: a native handler's says it by a text alone."""
+        """Returns the number of runs in a file. A native handler stores it only as a text."""
         with self._strategy._native.open_checkpoint(path) as file:
             text = file.metadata.get(RUNS_TEXT)
         if text is None:
@@ -205,7 +216,7 @@ class PreemptionCheckpointHandler(Refusing):
         return int(text)
 
     def _agree(self, mine: int, words: str) -> None:
-        """FailedPrecondition on all workers where they do not have the same: they would save at different runs."""
+        """Raises FailedPrecondition on all workers unless all have the same: they would save at different runs."""
         native = self._strategy._native
         if native.query().num_workers == 1:
             return
@@ -215,7 +226,7 @@ class PreemptionCheckpointHandler(Refusing):
             )
 
     def _scope(self) -> AbstractContextManager[Any]:
-        """In which variables are the strategy's: it is who writes the file."""
+        """Returns a context manager in which variables belong to the strategy, which writes the file."""
         if self._strategy._native.kind == libdist.StrategyKind.DEFAULT:
             return nullcontext()
         return self._strategy.scope()
@@ -251,7 +262,7 @@ def _check_counter(checkpoint: Checkpoint) -> None:
 
 
 def _strategy(resolver: Optional[ClusterResolver], checkpoint: Checkpoint) -> Strategy:
-    """Whose resolver it is; otherwise that of the scope, or of the variables."""
+    """Returns the strategy of a resolver; without a resolver, that of the scope, or of the variables."""
     if resolver is None:
         return face_of(owner_of(held_by(checkpoint)))
     spec = resolver.cluster_spec()

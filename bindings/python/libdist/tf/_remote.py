@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables on parameter servers, as a program with a ParameterServerStrategy knows them.
+"""Variables on parameter servers, as programs with a ParameterServerStrategy use them.
 
-Every process of the job runs the program, and so has the same variables, by name. The coordinator's process reads and changes
-them at once; a worker's does so inside the functions that it runs for the coordinator.
+Every process of the job runs the program and so has the same variables, by name. The coordinator's process reads and
+changes them immediately, and a worker does so in the functions that it runs for the coordinator.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def owner() -> Optional[ParameterServerStrategy]:
-    """The ParameterServerStrategy that this thread is under; None under others."""
+    """Returns the ParameterServerStrategy that is current on this thread; None for other strategies."""
     native = libdist.get_strategy()
     if native.kind != libdist.StrategyKind.PARAMETER_SERVER:
         return None
@@ -38,10 +38,10 @@ def owner() -> Optional[ParameterServerStrategy]:
 
 
 class Description(NamedTuple):
-    """What a variable is, in every process."""
+    """The description of a variable, which every process has."""
 
     key: str
-    """By which parameter servers have it: its name, with a number where another one has that."""
+    """The name on parameter servers: that of the variable, with a number if another variable has the same name."""
     name: str
     dtype: Any
     shape: tuple[int, ...]
@@ -65,42 +65,42 @@ class RemoteVariable(Reference, Assignable):
 
     @property
     def name(self) -> str:
-        """As TensorFlow has it: "w:0"."""
+        """The name as in TensorFlow: "w:0"."""
         return f"{self._is.name}:0"
 
     @property
     def dtype(self) -> Any:
-        """NumPy's dtype of the elements."""
+        """The NumPy dtype of the elements."""
         return self._is.dtype
 
     @property
     def shape(self) -> TensorShape:
-        """The tensor's."""
+        """The shape of the tensor."""
         return TensorShape(self._is.shape)
 
     @property
     def trainable(self) -> bool:
-        """Whether it is for training to change."""
+        """Whether the variable is trainable."""
         return self._is.trainable
 
     @property
     def constraint(self) -> Optional[Callable[[Any], Any]]:
-        """What it was given for optimizers."""
+        """The constraint for optimizers."""
         return self._is.constraint
 
     @property
     def synchronization(self) -> VariableSynchronization:
-        """What it was made with: it has one copy."""
+        """The synchronization that was passed. The variable has only one copy."""
         return self._is.synchronization
 
     @property
     def aggregation(self) -> VariableAggregation:
-        """What it was made with: it has one copy."""
+        """The aggregation that was passed. The variable has only one copy."""
         return self._is.aggregation
 
     @property
     def distribute_strategy(self) -> ParameterServerStrategy:
-        """The strategy that it was made under."""
+        """The strategy that created the variable."""
         return self._strategy
 
     def _place(self) -> Place:
@@ -113,7 +113,7 @@ class RemoteVariable(Reference, Assignable):
         if isinstance(value, DistributedValues):
             value = value.values[0]
         array = plain(convert_to_tensor(value, self._is.dtype))
-        # The memory is used until the closure has ended; what may be the program's is copied.
+        # The memory is used until the closure has finished, so an array of the program is copied.
         return array if isinstance(value, (Holder, int, float, complex, list, tuple)) else np.array(array)
 
     def _rows(self, slices: Any) -> IndexedSlices:
@@ -124,11 +124,11 @@ class RemoteVariable(Reference, Assignable):
         return IndexedSlices(self._given(slices.values), np.array(plain(convert_to_tensor(slices.indices))).reshape(-1))
 
     def read_value(self) -> Any:
-        """The value now; inside a function on a worker with what that has changed."""
+        """Returns the current value; inside a function on a worker, including its own changes."""
         return tensor_of(np.asarray(self._place().read(self._is.key)))
 
     def sparse_read(self, indices: Any, name: Any = None) -> Any:
-        """Rows by their numbers, of which no others are sent."""
+        """Returns rows by their numbers. Only these rows are sent."""
         which = plain(convert_to_tensor(indices))
         rows = np.asarray(self._read_rows(which.reshape(-1)))
         return tensor_of(rows.reshape((*which.shape, *rows.shape[1:])))
@@ -155,27 +155,27 @@ class RemoteVariable(Reference, Assignable):
         return self
 
     def __deepcopy__(self, memo: Any) -> RemoteVariable:
-        return self  # the servers' is one
+        return self  # there is only one variable, on the servers
 
     def __repr__(self) -> str:
         try:
             value = f", numpy={described(self.read_value())}"
-        except libdist.DistError:  # outside of closures, on a worker
+        except libdist.DistError:  # on a worker, outside closures
             value = ""
         return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype}{value}>"
 
 
 class CachingVariable(RemoteVariable):
-    """A variable that is on one parameter server."""
+    """A variable on one parameter server."""
 
     @property
     def device(self) -> str:
-        """Where it lies: "/job:ps/replica:0/task:1/device:CPU:0"."""
+        """The device that holds the variable: "/job:ps/replica:0/task:1/device:CPU:0"."""
         return self._strategy._device(self._is.key, 0)
 
 
 class ShardVariable(RemoteVariable):
-    """A part of a variable that is divided: some of its rows."""
+    """A part of a divided variable: some of its rows."""
 
     _sent_kind = "part"
 
@@ -186,16 +186,16 @@ class ShardVariable(RemoteVariable):
 
     @property
     def name(self) -> str:
-        """As TensorFlow has it: "w/part_1:0"."""
+        """The name as in TensorFlow: "w/part_1:0"."""
         return f"{self._is.name}/part_{self._part}:0"
 
     @property
     def device(self) -> str:
-        """Where it lies."""
+        """The device that holds the part."""
         return self._strategy._device(self._is.key, self._part)
 
     def read_value(self) -> Any:
-        """The rows now."""
+        """Returns the current rows."""
         return tensor_of(np.asarray(self._read_rows(np.arange(self._is.shape[0]))))
 
     def _read_rows(self, indices: Any) -> Any:
@@ -231,7 +231,7 @@ class ShardedVariable(RemoteVariable):
 
     @property
     def variables(self) -> list[ShardVariable]:
-        """Its parts, from the first rows to the last."""
+        """The parts, in the order of their rows."""
         rows, parts = self._is.shape[0], self._num_parts
         return [ShardVariable(self, part, libdist.rows_of_part(rows, parts, part)) for part in range(parts)]
 

@@ -25,7 +25,7 @@ class TPUSystemMetadata(NamedTuple):
 
 @checked
 class TPUClusterResolver(ClusterResolver):
-    """The virtual devices of this host, as a mesh: a device is a thread, TPU by name alone."""
+    """The virtual devices of this host as a mesh. A device is a thread; it has the type TPU only in its name."""
 
     _tf_name = "tf.distribute.cluster_resolver.TPUClusterResolver"
 
@@ -43,9 +43,11 @@ class TPUClusterResolver(ClusterResolver):
         *,
         mesh_shape: Sequence[int] = (1, 2, 2, 2),
     ) -> None:
-        """tpu: '', "local" or None, this host. mesh_shape: of its devices, (x, y, z, core); libdist's own.
+        """tpu: '', "local" or None = this host.
 
-        What says where else to look is of no consequence.
+        mesh_shape: shape of the mesh of devices, (x, y, z, core). Not in TensorFlow.
+
+        The other arguments have no effect.
         """
         if tpu not in (None, "", "local"):
             raise ValueError(f"tpu={tpu!r}: there is no service to ask, the devices are this host's CPUs: tpu=''")
@@ -57,58 +59,58 @@ class TPUClusterResolver(ClusterResolver):
             places = [[*place, i] for place in places for i in range(size)]
         self._job_name = job_name
         self.topology = Topology(mesh_shape=sizes, device_coordinates=[places])
-        """Of the devices."""
+        """The topology of the devices."""
         self.num_devices = math.prod(sizes)
-        """How many there are."""
+        """The number of devices."""
         self.task_type = job_name
         self.task_id = 0
 
     @staticmethod
     def connect(tpu: Optional[str] = None, zone: Optional[str] = None, project: Optional[str] = None) -> Any:
-        """A resolver: there is nothing to connect to."""
+        """Returns a resolver. No connection is made."""
         return TPUClusterResolver(tpu, zone, project)
 
     def cluster_spec(self) -> ClusterSpec:
-        """No cluster: this process is all there is."""
+        """Returns an empty cluster: there is only this process."""
         return ClusterSpec({})
 
     def master(
         self, task_type: Optional[str] = None, task_id: Optional[int] = None, rpc_layer: Optional[str] = None
     ) -> str:
-        """ "": this process."""
+        """Returns "": this process."""
         return ""
 
     def get_master(self) -> str:
-        """master()."""
+        """Returns "": this process."""
         return self.master()
 
     def get_job_name(self) -> str:
-        """The job's."""
+        """Returns the name of the job."""
         return self._job_name
 
     def get_coordination_service_leader(self) -> str:
-        """The task that would lead."""
+        """Returns the task that leads the coordination."""
         return f"/job:{self._job_name}/replica:0/task:0"
 
     def num_accelerators(
         self, task_type: Optional[str] = None, task_id: Optional[int] = None, config_proto: Any = None
     ) -> dict[str, int]:
-        """The devices, as {"TPU": 8}."""
+        """Returns the number of devices, for example {"TPU": 8}."""
         return {"TPU": self.num_devices}
 
     def get_tpu_system_metadata(self) -> TPUSystemMetadata:
-        """The devices' number and names."""
+        """Returns the number and the names of the devices."""
         names = [self.topology.tpu_device_name_at_coordinates(at) for at in self.topology.device_coordinates[0]]
         return TPUSystemMetadata(self.num_devices, 1, self.num_devices, self.topology, names)
 
     def set_tpu_topology(self, serialized_tpu_topology: bytes) -> None:
-        """Another topology, of what Topology.serialized() gave."""
+        """Sets another topology, from the bytes of Topology.serialized()."""
         self.topology = Topology(serialized=serialized_tpu_topology)
         self.num_devices = self.topology.num_tasks * self.topology.num_tpus_per_task
 
 
 def topology_of(resolver: Any) -> Topology:
-    """initialize_tpu_system(): the topology of a resolver's devices; of this host's CPUs without one."""
+    """Returns the topology of a resolver's devices, for initialize_tpu_system(); None = the CPUs of this host."""
     if resolver is None:
         return Topology._of(libdist.Topology.from_host())
     if not isinstance(resolver, TPUClusterResolver):

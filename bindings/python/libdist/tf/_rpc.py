@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.experimental.rpc, over libdist.RpcServer and libdist.RpcClient."""
+"""tf.distribute.experimental.rpc, with libdist.RpcServer and libdist.RpcClient."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._tensor import tensor_of
 
 
 def sent(nest: Any) -> Any:
-    """Numbers and arrays as tensors of TensorFlow's dtypes; texts and None as they are."""
+    """Converts numbers and arrays to tensors with TensorFlow's dtypes. Texts and None stay unchanged."""
     return map_leaves(_sent, nest)
 
 
@@ -35,7 +35,7 @@ def received(nest: Any) -> Any:
 
 
 class StatusOrResult:
-    """What a call comes to: each question waits for it."""
+    """The future result of a call. Each method waits for it."""
 
     def __init__(self, remote: libdist.RemoteValue) -> None:
         self._remote = remote
@@ -53,19 +53,19 @@ class StatusOrResult:
         self._known = True
 
     def is_ok(self) -> Any:
-        """Whether the method has returned a value."""
+        """Returns whether the method has returned a value."""
         self._wait()
         return tensor_of(np.asarray(self._error is None))
 
     def get_error(self) -> Any:
-        """The error's code, 0 for none, and its text."""
+        """Returns the code of the error, 0 if there is none, and its text."""
         self._wait()
         if self._error is None:
             return tensor_of(np.asarray(0, np.int64)), ""
         return tensor_of(np.asarray(int(self._error.status), np.int64)), self._error.message
 
     def get_value(self) -> Any:
-        """The value; raises where there is an error."""
+        """Returns the value, or raises the error."""
         self._wait()
         if self._error is not None:
             raise self._error
@@ -79,11 +79,11 @@ def _check_layer(rpc_layer: str) -> None:
 
 @checked
 class Server(Refusing):
-    """Offers methods to other processes.
+    """Offers functions to clients in other processes.
 
-    server = tf.distribute.experimental.rpc.Server.create("grpc", "127.0.0.1:1234")
-    server.register("addition", lambda a, b: a + b)
-    server.start()
+        server = tf.distribute.experimental.rpc.Server.create("grpc", "127.0.0.1:1234")
+        server.register("addition", lambda a, b: a + b)
+        server.start()
     """
 
     _tf_name = "tf.distribute.experimental.rpc.Server"
@@ -93,32 +93,32 @@ class Server(Refusing):
 
     @staticmethod
     def create(rpc_layer: str, address: str) -> Server:
-        """A server at an address, "host:port"; it listens from start() on."""
+        """Creates a server. It does not listen before start(). address: "host:port"."""
         _check_layer(rpc_layer)
         return Server(libdist.RpcServer(address))
 
     def register(self, method_name: str, func: Callable[..., Any]) -> None:
-        """Offers func(*args) under a name, before start()."""
+        """Registers func(*args) under a name, before start()."""
         if not callable(func):
-            raise ValueError("Only TF functions are supported with Register method")  # TensorFlow's words
+            raise ValueError("Only TF functions are supported with Register method")  # TensorFlow's message
         try:
             self._native.register(method_name, lambda _, *args: sent(func(*received(args))))
-        except libdist.AlreadyExists as error:  # TensorFlow's class for it
+        except libdist.AlreadyExists as error:  # TensorFlow raises this class
             raise libdist.InvalidArgument(f"{method_name} is already registered: {error.message}") from error
 
     def start(self) -> None:
-        """Listens."""
+        """Starts to listen."""
         self._native.start()
 
 
 @checked
 class Client(Refusing):
-    """Calls methods of a server.
+    """Calls the functions of a server.
 
-    client = tf.distribute.experimental.rpc.Client.create("grpc", "127.0.0.1:1234")
-    result = client.call("addition", args=(1.0, 2.0))
-    if result.is_ok():
-        print(result.get_value())
+        client = tf.distribute.experimental.rpc.Client.create("grpc", "127.0.0.1:1234")
+        result = client.call("addition", args=(1.0, 2.0))
+        if result.is_ok():
+            print(result.get_value())
     """
 
     _tf_name = "tf.distribute.experimental.rpc.Client"
@@ -131,7 +131,10 @@ class Client(Refusing):
 
     @staticmethod
     def create(rpc_layer: str, address: str, name: str = "", timeout_in_ms: int = 0) -> Client:
-        """A client of the server at an address, which need not be there yet. timeout_in_ms: of its calls; 0: 600,000."""
+        """Creates a client of the server at an address, which may be started later.
+
+        timeout_in_ms: timeout of calls; 0 = default (600,000).
+        """
         _check_layer(rpc_layer)
         return Client(libdist.RpcClient(address), timeout_in_ms, address)
 
@@ -142,7 +145,10 @@ class Client(Refusing):
         output_specs: Any = None,
         timeout_in_ms: int = 0,
     ) -> StatusOrResult:
-        """Calls a method, and waits for nothing; what it comes to says the answer. A value says its own structure."""
+        """Calls a function without waiting, and returns its future result.
+
+        output_specs: accepted without effect, because a value has its own structure.
+        """
         if args is None:
             args = ()
         elif not isinstance(args, (list, tuple)):
@@ -155,7 +161,7 @@ class Client(Refusing):
         return timeout_in_ms / 1000 if timeout_in_ms else None
 
     def __getattr__(self, name: str) -> Any:
-        """client.addition(1.0, 2.0): a method by its name; asks the server once for the names of its methods.
+        """Calls a function by name: client.addition(1.0, 2.0). Asks the server once for the names of its functions.
 
         client.addition_blocking(1.0, 2.0) waits, and returns the value or raises the error.
         """

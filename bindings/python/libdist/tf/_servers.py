@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.Server: a parameter server or a worker of a ParameterServerStrategy's job, over libdist.Server."""
+"""tf.distribute.Server: a parameter server or worker of a ParameterServerStrategy's job, with libdist.Server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._missing import Refusing
 
 
 class ServerDef(NamedTuple):
-    """What a server was made with."""
+    """The arguments with which a server was created."""
 
     cluster: Optional[ClusterSpec]
     job_name: str
@@ -22,17 +22,17 @@ class ServerDef(NamedTuple):
     protocol: str
 
 
-_started: set[Server] = set()  # as in TensorFlow a server goes on when the program has forgotten it
+_started: set[Server] = set()  # as in TensorFlow, a server continues if nothing refers to it
 
 
 @checked
 class Server(Refusing):
     """A task of a cluster: a parameter server, or a worker, which runs the program's tf.functions.
 
-    server = tf.distribute.Server(resolver.cluster_spec(), job_name=resolver.task_type, task_index=resolver.task_id)
-    server.join()      # below the strategy, its variables and the functions, which the program makes in every process
+        server = tf.distribute.Server(resolver.cluster_spec(), job_name=resolver.task_type, task_index=resolver.task_id)
+        server.join()      # after creating the strategy, its variables and the functions, as every process does
 
-    It finds a function when the coordinator schedules it, so that it may be made after the server.
+    It looks for a function when the coordinator schedules it, so the function may be created after the server.
     """
 
     _tf_name = "tf.distribute.Server"
@@ -46,7 +46,7 @@ class Server(Refusing):
         config: Any = None,
         start: bool = True,
     ) -> None:
-        """job_name, task_index: which task of the cluster; None: the only one. config: a session's: of no use here."""
+        """job_name, task_index: select a task of the cluster; None = the only one. config: accepted without effect."""
         if isinstance(server_or_cluster_def, ServerDef):
             given = server_or_cluster_def
             job_name = given.job_name if job_name is None else job_name
@@ -68,7 +68,7 @@ class Server(Refusing):
 
     @staticmethod
     def create_local_server(config: Any = None, start: bool = True) -> Server:
-        """A server at 127.0.0.1, on a port that the system chooses, for any task of a cluster."""
+        """Creates a server on 127.0.0.1 and a port that the system chooses, for any task of a cluster."""
         server: Server = Server.__new__(Server)
         server._begin(libdist.Server.local(), (None, "local", 0), start)
         return server
@@ -82,31 +82,31 @@ class Server(Refusing):
             self.start()
 
     def start(self) -> None:
-        """Listens; again is the same as once."""
+        """Starts to listen. Further calls have no effect."""
         if not self._is_started:
             self._native.start()
             self._is_started = True
             _started.add(self)
 
     def join(self) -> None:
-        """Waits for the end of the job's coordinator. TensorFlow's servers wait for ever.
+        """Waits until the coordinator of the job ends. TensorFlow's servers wait forever.
 
-        libdist.Unavailable: the coordinator has not been heard of for two leases.
+        Raises libdist.Unavailable if the coordinator has been silent for two leases.
         """
         self._native.join()
 
     @property
     def server_def(self) -> ServerDef:
-        """Its cluster, job_name, task_index and protocol."""
+        """The cluster, job_name, task_index and protocol of the server."""
         return self._def
 
     @property
     def target(self) -> str:
-        """Where coordinators find it: "grpc://host:port"."""
+        """The address for coordinators: "grpc://host:port"."""
         return self._native.target
 
     def close(self) -> None:
-        """Ends it now, and not with the process; libdist's own."""
+        """Stops the server now instead of at the end of the process. Not in TensorFlow."""
         _started.discard(self)
         self._native.close()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.TensorSpec and its kin: what the elements of a dataset are like."""
+"""tf.TensorSpec and related classes, which describe the elements of a dataset."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ._nest import map_leaves
 
 @checked
 class TensorSpec:
-    """A shape, with None for sizes that differ, and a dtype."""
+    """A dtype, and a shape with None for sizes that differ."""
 
     def __init__(self, shape: Any, dtype: Any = np.float32, name: Optional[str] = None) -> None:
         self.shape: Any = None if shape is None else tuple(shape)
-        """None: of any rank."""
+        """The shape; None = any rank."""
         self.dtype = np.dtype(dtype)
-        """NumPy's."""
+        """The NumPy dtype."""
         self.name = name
-        """For messages."""
+        """The name, used in messages."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TensorSpec) and (self.shape, self.dtype) == (other.shape, other.dtype)
@@ -38,7 +38,7 @@ class TensorSpec:
 
 @checked
 class RaggedTensorSpec(TensorSpec):
-    """Of ragged tensors."""
+    """Describes ragged tensors."""
 
     def __init__(self, shape: Any = None, dtype: Any = np.float32, ragged_rank: Optional[int] = None, **_: Any) -> None:
         super().__init__(shape, dtype)
@@ -46,11 +46,11 @@ class RaggedTensorSpec(TensorSpec):
 
 
 class SparseTensorSpec(TensorSpec):
-    """Of sparse tensors."""
+    """Describes sparse tensors."""
 
 
 def spec_of(element: Any, static: bool = True) -> Any:
-    """What an element is like: a spec for each tensor; not static: the first sizes may differ."""
+    """Returns a spec for each tensor of an element. static: False = the sizes of the first dimension may differ."""
     return map_leaves(lambda leaf: _spec(leaf, static), element)
 
 
@@ -68,7 +68,7 @@ _DTYPES = {"f": "float", "i": "int", "u": "uint"}
 
 
 def spec_from_text(text: str) -> Any:
-    """The spec of libdist's "f32[?, 4]"; other texts as they are."""
+    """Converts libdist's "f32[?, 4]" to a spec. Other texts stay unchanged."""
     found = re.fullmatch(r"([fiu])(\d+)\[(.*)\]|bool\[(.*)\]", text)
     if found is None:
         return text
@@ -79,7 +79,7 @@ def spec_from_text(text: str) -> Any:
 
 
 def conform(value: Any, spec: TensorSpec) -> Any:
-    """A tensor of a spec's dtype; TypeError, as a generator's elements get it, where the shape is another."""
+    """Converts to a tensor with the dtype of a spec. Raises TypeError if the shape differs."""
     if isinstance(value, Composite):
         return value
     array = np.asarray(value, spec.dtype)

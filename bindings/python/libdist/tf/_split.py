@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """SplitTensor: a tensor that is split over the logical devices of a replica.
 
-Inside the replica's function, element-wise functions, casts and reductions run on every logical device with its part,
-and the parts of the result are joined. An index, numpy() and printing read the whole. Everything else raises an error
-that mentions on_logical_devices(). Elsewhere a split tensor is a tensor like any other.
+Inside the replica function, element-wise functions, casts and reductions run on every logical device with its part, and
+the parts of the result are joined. An index, numpy() and printing read the whole. Everything else raises an error that
+mentions on_logical_devices(). Outside the replica function, a split tensor works like any other tensor.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ELEMENT_WISE = frozenset(
     "angle around clip copy empty_like fix full_like imag isclose iscomplex isneginf isposinf isreal nan_to_num ones_like "
     "real real_if_close round round_ sinc where zeros_like".split()
 )
-"""NumPy's functions, besides its ufuncs, whose element i depends only on the arguments' elements i."""
+"""NumPy functions other than ufuncs whose element i depends only on the elements i of the arguments."""
 
 _REDUCTIONS = {
     "all": "all",
@@ -36,15 +36,15 @@ _REDUCTIONS = {
     "prod": "prod",
     "sum": "sum",
 }
-"""NumPy's functions that are methods here."""
+"""NumPy functions that are methods here."""
 
 _READING = frozenset(
     "array2string array_equal array_repr array_str iscomplexobj isrealobj ndim save shape size".split()
 )
-"""NumPy's functions that only read the tensor or its shape."""
+"""NumPy functions that only read the tensor or its shape."""
 
 _READING_METHODS = frozenset("dump dumps flags item itemsize nbytes size strides tobytes tofile".split())
-"""The same of arrays' methods and attributes."""
+"""Methods and attributes of arrays that only read the tensor or its shape."""
 
 _ELEMENT_WISE_METHODS = frozenset("clip conj conjugate round".split())
 
@@ -68,11 +68,14 @@ _COMBINING = frozenset(
         np.lcm,
     )
 )
-"""The ufuncs that combine the devices' results of their own reduction."""
+"""The ufuncs whose reductions can be combined over devices with the same ufunc."""
 
 
 class SplitTensor(Holder):
-    """See the top of this page."""
+    """A tensor that is split over the logical devices of a replica.
+
+    Inside the replica function, element-wise functions, casts and reductions run on every logical device with its part.
+    """
 
     def __init__(self, value: libdist.Value, strategy: libdist.Strategy) -> None:
         self._value = value
@@ -80,20 +83,20 @@ class SplitTensor(Holder):
 
     @property
     def shape(self) -> TensorShape:
-        """The shape of the whole."""
+        """The shape of the whole tensor."""
         return TensorShape(self._value.shape)
 
     @property
     def dtype(self) -> Any:
-        """NumPy's dtype of the elements."""
+        """The NumPy dtype of the elements."""
         return libdist.numpy_dtype(self._value.dtype)
 
     def read_value(self) -> Any:
-        """The whole."""
+        """Returns the whole tensor."""
         return tensor_of(self._value.numpy())
 
     def tolist(self) -> Any:
-        """The whole as nested lists."""
+        """Returns the whole tensor as nested lists."""
         return self.read_value().tolist()
 
     def __repr__(self) -> str:
@@ -118,10 +121,10 @@ class SplitTensor(Holder):
 
         return method
 
-    # ---- on every logical device ------------------------------------------------------------------------------------
+    # ---- computation on logical devices ----------------------------------------------------------------------------
 
     def _replica(self) -> Optional[libdist.Replica]:
-        """The replica whose function this thread is in; None elsewhere, and on a logical device."""
+        """Returns the replica whose function this thread is in; None elsewhere, and on a logical device."""
         replica = libdist.get_replica()
         if replica is None or replica.strategy is not self._strategy or replica.device_replica >= 0:
             return None
@@ -131,7 +134,7 @@ class SplitTensor(Holder):
         return self._replica() is not None
 
     def refusal(self, what: str) -> libdist.FailedPrecondition:
-        """The error for an operation that cannot run part by part."""
+        """Returns the error for an operation that cannot run part by part."""
         devices = self._strategy.num_logical_devices
         return libdist.FailedPrecondition(
             f"{what} needs more than one part of a tensor of shape {self.shape}, which is split over {devices} logical "
@@ -157,7 +160,7 @@ class SplitTensor(Holder):
         return self._element_wise("**", operator.pow, (self, exponent), {})
 
     def _calculate(self, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """calculate() on the parts."""
+        """Performs calculate() on the parts."""
         name = f"numpy.{ufunc.__name__}" + ("()" if method == "__call__" else f".{method}()")
         outs = kwargs.pop("out", None) or ()
         outs = outs if isinstance(outs, tuple) else (outs,)
@@ -171,13 +174,13 @@ class SplitTensor(Holder):
             raise self.refusal(name)
         given = [out for out in outs if out is not None]
         if not given or any(isinstance(out, Holder) for out in given):
-            return result  # `x += 1` gives a new tensor
+            return result  # `x += 1` returns a new tensor
         for out, one in zip(given, result if isinstance(result, tuple) else (result,)):
             np.copyto(plain(out), plain(one))
         return given[0] if len(given) == 1 else tuple(given)
 
     def _element_wise(self, name: str, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """fn(*args, **kwargs) on every device, with its part of each array."""
+        """Calls fn(*args, **kwargs) on every device, with its part of each array."""
         given = [_operand(thing) for thing in args]
         named = {key: _operand(thing) for key, thing in kwargs.items()}
         arrays = [thing for thing in (*given, *named.values()) if isinstance(thing, (np.ndarray, SplitTensor))]
@@ -206,7 +209,7 @@ class SplitTensor(Holder):
         initial: Any = None,
         where: Any = True,
     ) -> Any:
-        """ufunc.reduce(): split like this tensor if no split axis is reduced, otherwise a tensor."""
+        """Performs ufunc.reduce(). The result is split like this tensor, unless a split axis is reduced."""
         if where is not True:
             raise self.refusal(f"{name} with `where`")
         partition = self._value.partition
@@ -237,7 +240,7 @@ class SplitTensor(Holder):
         self._on_devices(partition, on_device, None)
         sizes = [1 if d in axes else self.shape[d] for d in range(len(self.shape))]
         total, begun_tiles = np.empty(sizes, results[0].dtype), set()
-        for device in range(partition.num_logical_devices):  # in this order, so that the bits are always the same
+        for device in range(partition.num_logical_devices):  # a fixed order, so that the bits are always the same
             shard = partition.shard(device)
             tile = tuple(0 if d in axes else shard.begin[d] for d in range(len(sizes)))
             place = tuple(slice(begin, begin + size) for begin, size in zip(tile, results[device].shape))
@@ -246,7 +249,7 @@ class SplitTensor(Holder):
         return tensor_of(begun(total))
 
     def _on_devices(self, partition: Partition, fn: Callable[..., Any], result: Optional[Partition]) -> Any:
-        """Calls a function with its shard on every logical device; `result`: how what they return is divided."""
+        """Calls a function with its shard on every logical device; `result` is the partition of the results."""
         from ._convert import from_native
 
         replica = self._replica()
@@ -264,43 +267,43 @@ class SplitTensor(Holder):
     # ---- methods ----------------------------------------------------------------------------------------------------
 
     def astype(self, dtype: Any) -> Any:
-        """The tensor with another dtype."""
+        """Returns the tensor with another dtype."""
         if not self._is_divided():
             return self.read_value().astype(dtype)
         return self._element_wise("astype()", lambda part: part.astype(dtype), (self,), {})
 
     def copy(self) -> Any:
-        """A new tensor with the same elements."""
+        """Returns a new tensor with the same elements."""
         if not self._is_divided():
             return self.read_value().copy()
         return self._element_wise("copy()", np.copy, (self,), {})
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
-        """The sum over axes. The parts' sums are added in the order of the devices."""
+        """Returns the sum over axes. The sums of the parts are added in the order of the devices."""
         return np.add.reduce(self, axis=axis, dtype=dtype, out=out, **options)
 
     def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
-        """The product over axes."""
+        """Returns the product over axes."""
         return np.multiply.reduce(self, axis=axis, dtype=dtype, out=out, **options)
 
     def max(self, axis: Any = None, out: Any = None, **options: Any) -> Any:
-        """The largest element over axes."""
+        """Returns the largest element over axes."""
         return np.maximum.reduce(self, axis=axis, out=out, **options)
 
     def min(self, axis: Any = None, out: Any = None, **options: Any) -> Any:
-        """The smallest element over axes."""
+        """Returns the smallest element over axes."""
         return np.minimum.reduce(self, axis=axis, out=out, **options)
 
     def any(self, axis: Any = None, out: Any = None, **options: Any) -> Any:
-        """Whether any element over axes is true."""
+        """Returns whether any element over axes is true."""
         return np.logical_or.reduce(self, axis=axis, out=out, dtype=np.bool_, **options)
 
     def all(self, axis: Any = None, out: Any = None, **options: Any) -> Any:
-        """Whether all elements over axes are true."""
+        """Returns whether all elements over axes are true."""
         return np.logical_and.reduce(self, axis=axis, out=out, dtype=np.bool_, **options)
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
-        """The mean over axes."""
+        """Returns the mean over axes."""
         count = prod(self.shape[d] for d in _axes(axis, len(self.shape)))
         kind = np.dtype(dtype or (self.dtype if self.dtype.kind in "fcV" else np.float64))
         wide = np.dtype(np.float32) if kind.itemsize == 2 else kind
@@ -313,7 +316,7 @@ class SplitTensor(Holder):
 
 
 def _wholes(nest: Any) -> Any:
-    """Arguments with the whole for each split tensor."""
+    """Returns arguments with the whole in place of each split tensor."""
     if isinstance(nest, (list, tuple)):
         return type(nest)(_wholes(item) for item in nest)
     if isinstance(nest, dict):
@@ -322,16 +325,16 @@ def _wholes(nest: Any) -> Any:
 
 
 def _operand(thing: Any) -> Any:
-    """An argument of an element-wise function: split, an array, or anything else as it is."""
+    """Converts an argument of an element-wise function: split tensors and other objects stay unchanged."""
     if isinstance(thing, SplitTensor):
         return thing
     if isinstance(thing, (np.ndarray, Holder)):
-        return np.asarray(plain(thing)).view()  # its own object: the same argument may come twice
+        return np.asarray(plain(thing)).view()  # a new object, because the same argument may occur twice
     return np.asarray(thing) if isinstance(thing, (list, tuple)) else thing
 
 
 def _part(array: Any, rank: int, shard: Shard) -> Any:
-    """The part of an array, broadcast to `rank` dimensions, that a shard covers."""
+    """Returns the part of an array, broadcast to `rank` dimensions, that a shard covers."""
     first = rank - array.ndim
     index = [slice(None)] * array.ndim
     for d, size in enumerate(array.shape):
@@ -341,7 +344,7 @@ def _part(array: Any, rank: int, shard: Shard) -> Any:
 
 
 def _axes(axis: Any, rank: int) -> tuple[int, ...]:
-    """The axes of a reduction, from 0."""
+    """Returns the axes of a reduction, counted from 0."""
     if axis is None:
         return tuple(range(rank))
     given = axis if isinstance(axis, (list, tuple)) else [axis]

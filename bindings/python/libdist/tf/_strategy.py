@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.Strategy and the strategies that libdist has."""
+"""tf.distribute.Strategy, and the strategies that libdist has."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Scope:
-    """What Strategy.scope() gives; it may be entered any number of times."""
+    """The result of Strategy.scope(). It may be entered any number of times."""
 
     def __init__(self, strategy: Strategy) -> None:
         self._strategy = strategy
@@ -54,13 +54,13 @@ class Scope:
 
 @checked
 class Strategy(Refusing):
-    """Replicas that run the same function, each on its part of the input, and meet in collectives."""
+    """Replicas that run the same function, each on its part of the input, and communicate through collectives."""
 
     _tf_name = "tf.distribute.Strategy"
     _default_context: Optional[ReplicaContext] = None
 
     def __init__(self, extended: Union[StrategyExtended, libdist.Strategy]) -> None:
-        """extended: a program's own StrategyExtended; or a strategy of libdist's, which this is a face of."""
+        """extended: a StrategyExtended of your own, or a libdist.Strategy."""
         if isinstance(extended, libdist.Strategy):
             extended = StrategyExtended._of(extended)
         self._extended = extended
@@ -69,23 +69,23 @@ class Strategy(Refusing):
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are, those of all workers."""
+        """The number of replicas, over all workers."""
         return self._native.num_replicas
 
     @property
     def extended(self) -> StrategyExtended:
-        """What libraries on top of a strategy use."""
+        """The functions for libraries that build on a strategy."""
         return self._extended
 
     @property
     def cluster_resolver(self) -> Any:
-        """What describes the cluster: the resolver that the strategy was given, otherwise None."""
+        """The resolver that describes the cluster, if the strategy has one; otherwise None."""
         given = self._extended._cluster_resolver
         native = self._native.cluster_resolver if given is None else None
         return given if native is None else Resolved._of(native)
 
     def scope(self) -> Scope:
-        """Inside, this is the current strategy: variables that are made there are its own."""
+        """Makes this strategy the current one in a `with` block. Variables that are created there belong to it."""
         return Scope(self)
 
     # ---- running ----------------------------------------------------------------------------------------------------
@@ -97,9 +97,10 @@ class Strategy(Refusing):
         kwargs: Optional[Mapping[str, Any]] = None,
         options: Optional[RunOptions] = None,
     ) -> Any:
-        """Calls fn(*args, **kwargs) on every replica of this worker at once; of per-replica values each gets its own.
+        """Calls fn(*args, **kwargs) on every replica of this worker at the same time.
 
-        What the replicas return is merged leaf by leaf: the same object as it is, otherwise a PerReplica.
+        Each per-replica value in the arguments is replaced by the replica's component. The results are merged leaf by
+        leaf: a leaf is one object if all replicas returned the same object, and otherwise a PerReplica.
         """
         if not isinstance(args, (list, tuple)):
             raise ValueError(f"positional args must be a list or tuple, got {type(args)}: (x,) for one")
@@ -110,7 +111,10 @@ class Strategy(Refusing):
     # ---- values -----------------------------------------------------------------------------------------------------
 
     def reduce(self, reduce_op: Union[ReduceOp, str], value: Any, axis: Union[None, int, Sequence[int]] = None) -> Any:
-        """Reduces a per-replica value to one tensor; with an axis, or several, over these too."""
+        """Reduces a per-replica value to one tensor.
+
+        axis: one axis or several, over which each replica's tensor is reduced too; None = no axis.
+        """
         if self._extended._overrides("_reduce_to") and axis is None:
             reduced = self._extended.reduce_to(reduce_op, value, None)
             return self.experimental_local_results(reduced)[0]
@@ -118,20 +122,24 @@ class Strategy(Refusing):
         return restored(from_native(result, self._native), value)
 
     def gather(self, value: Any, axis: int) -> Any:
-        """Joins the components of a per-replica value along an axis, in the order of replica ids."""
+        """Concatenates the components of a per-replica value along an axis, in the order of replica ids."""
         if isinstance(value, IndexedSlices):
             raise libdist.Unimplemented("gather does not support IndexedSlices")
         given = self._native.value(tensors(self._native, value))
         return restored(from_native(self._native.gather(given, axis), self._native), value)
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
-        """A value's components in the order of replica ids; of a variable its copies; else a tuple of the value."""
+        """Returns a value's components in the order of replica ids.
+
+        For a variable, these are its copies. For any other value, the tuple contains only that value.
+        """
         return tuple(self._extended._local_results(value))
 
     unwrap = experimental_local_results
 
     def experimental_distribute_values_from_function(self, value_fn: Callable[[ValueContext], Any]) -> Any:
-        """A per-replica value of what value_fn(context) makes for each replica, one after another."""
+        """Creates a per-replica value from what value_fn(context) returns for each replica, called one after another.
+        """
         crossing = Crossing(self._native)
 
         def make(context: libdist.ValueContext) -> Any:
@@ -145,30 +153,30 @@ class Strategy(Refusing):
     def experimental_distribute_dataset(
         self, dataset: Any, options: Optional[InputOptions] = None
     ) -> _input.DistributedDataset:
-        """A dataset whose batches, which are for all replicas together, are split over them."""
+        """Creates a dataset whose batches, which are for all replicas together, are split over the replicas."""
         return _input.distribute(self._native, dataset, options)
 
     def distribute_datasets_from_function(
         self, dataset_fn: Callable[[InputContext], Any], options: Optional[InputOptions] = None
     ) -> _input.DistributedDataset:
-        """A dataset of what dataset_fn(input_context) makes, whose batches go to replicas whole."""
+        """Creates a dataset from what dataset_fn(input_context) returns. Each of its batches goes to one replica."""
         return _input.distribute_from_function(self._native, dataset_fn, options)
 
     experimental_distribute_datasets_from_function = distribute_datasets_from_function
 
     def colocate_vars_with(self, colocate_with_variable: Variable) -> AbstractContextManager[None]:
-        """extended.colocate_vars_with()."""
+        """Places new variables with another variable; see extended.colocate_vars_with()."""
         return self.extended.colocate_vars_with(colocate_with_variable)
 
     def close(self) -> None:
-        """Ends the replicas' threads now, and not only when the last one forgets the strategy. Values stay readable."""
+        """Ends the replicas' threads now, instead of when nothing refers to the strategy. Values stay readable."""
         self._native.close()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._native.num_replicas} replicas>"
 
     def __deepcopy__(self, memo: Any) -> Strategy:
-        return self  # as TensorFlow's: a strategy is no value
+        return self  # as in TensorFlow: a strategy is not a value
 
 
 def _cross_device(ops: Optional[CrossDeviceOps]) -> Optional[libdist.CrossDevice]:
@@ -176,7 +184,7 @@ def _cross_device(ops: Optional[CrossDeviceOps]) -> Optional[libdist.CrossDevice
 
 
 def _logical_devices() -> Optional[list[str]]:
-    """The names of the logical devices that the program has configured; None without a configuration."""
+    """Returns the names of the logical devices that the program has configured; None without a configuration."""
     from . import config
 
     if config.configured_devices() is None:
@@ -191,7 +199,7 @@ class MirroredStrategy(Strategy):
     def __init__(
         self, devices: Optional[Sequence[str]] = None, cross_device_ops: Optional[CrossDeviceOps] = None
     ) -> None:
-        """devices: a name for each replica's device; None: those of tf.config.list_logical_devices()."""
+        """devices: a device name for each replica; None = those of tf.config.list_logical_devices()."""
         if devices is not None and not devices:
             raise ValueError("Got an empty `devices` list.")
         names = _logical_devices() if devices is None else list(devices)
@@ -202,10 +210,11 @@ class MirroredStrategy(Strategy):
 
 @checked
 class MultiWorkerMirroredStrategy(Strategy):
-    """As MirroredStrategy, with replicas in all workers of a cluster: each has as many as it may use CPUs.
+    """Like MirroredStrategy, with replicas in all workers of a cluster.
 
-    Workers are processes that reach each other by gRPC, or strategies of one process that share a network, each on a thread of
-    its own. All of them make the same calls in the same order; what needs another worker waits for it.
+    Workers are processes that communicate over gRPC, or strategies of one process that share a network, each on its own
+    thread. Each worker has as many replicas as CPUs that it may use. All workers must make the same calls in the same
+    order.
     """
 
     def __init__(
@@ -215,10 +224,11 @@ class MultiWorkerMirroredStrategy(Strategy):
         *,
         network: Optional[libdist.Network] = None,
     ) -> None:
-        """cluster_resolver: which worker this is; None: TF_CONFIG says it, and without that it is alone.
+        """cluster_resolver: this worker's place in the cluster; None = as in TF_CONFIG; without that, the only worker.
 
-        network: of workers that are strategies of this process; libdist's own. Without one they are processes. How many
-        replicas this worker has, DIST_REPLICAS may say.
+        network: connects workers that are strategies of this process; None = workers are processes. Not in TensorFlow.
+
+        The environment variable DIST_REPLICAS sets the number of replicas of this worker.
         """
         resolver = TFConfigClusterResolver() if cluster_resolver is None else cluster_resolver
         found = native_of(resolver)
@@ -243,7 +253,7 @@ class MultiWorkerMirroredStrategy(Strategy):
 
 @checked
 class MultiWorkerMirroredStrategyV1(MultiWorkerMirroredStrategy):
-    """tf.distribute.experimental.MultiWorkerMirroredStrategy: the older arguments."""
+    """tf.distribute.experimental.MultiWorkerMirroredStrategy, with the older arguments."""
 
     def __init__(
         self,
@@ -252,13 +262,13 @@ class MultiWorkerMirroredStrategyV1(MultiWorkerMirroredStrategy):
         *,
         network: Optional[libdist.Network] = None,
     ) -> None:
-        """communication: of CommunicationOptions. network: libdist's own."""
+        """communication: the implementation of CommunicationOptions. network: not in TensorFlow."""
         super().__init__(cluster_resolver, CommunicationOptions(implementation=communication), network=network)
 
 
 @checked
 class OneDeviceStrategy(Strategy):
-    """One replica, on the device of that name."""
+    """One replica, on the device with this name."""
 
     def __init__(self, device: str) -> None:
         super().__init__(libdist.Strategy(1, kind=libdist.StrategyKind.ONE_DEVICE, devices=[device]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.Tensor: an array of NumPy's with TensorFlow's manners, and what variables and mirrored values share with it."""
+"""tf.Tensor: a NumPy array that behaves like TensorFlow's, and what variables and mirrored values share with it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class TensorShape(tuple[int, ...]):
     ndims = rank
 
     def as_list(self) -> list[int]:
-        """The sizes as a list."""
+        """Returns the sizes as a list."""
         return list(self)
 
     def num_elements(self) -> int:
-        """How many elements there are."""
+        """Returns the number of elements."""
         return int(np.prod(self, dtype=np.int64))
 
     def is_fully_defined(self) -> bool:
-        """True: the shape of an array is known."""
+        """Returns True: the shape of an array is known."""
         return True
 
     def __repr__(self) -> str:
@@ -40,14 +40,14 @@ class TensorShape(tuple[int, ...]):
 
 
 def described(array: Any) -> str:
-    """The elements, as TensorFlow's repr() has them."""
+    """Returns the elements as TensorFlow's repr() prints them."""
     if not np.ndim(array):
         return str(np.asarray(array)[()])
     text = repr(np.asarray(array))
     return "\n" + text if "\n" in text else text
 
 
-# ---- Arithmetic ------------------------------------------------------------------------------------------------------
+# ---- arithmetic ------------------------------------------------------------------------------------------------------
 
 _FITS: dict[str, tuple[type, ...]] = {
     "f": (int, float),
@@ -59,9 +59,9 @@ _FITS: dict[str, tuple[type, ...]] = {
 
 
 def calculate(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A function of NumPy's, of arrays and of what holds a tensor: numbers take the tensor's dtype.
+    """Calls a NumPy ufunc with arrays and objects that hold a tensor. Python numbers get the dtype of the tensor.
 
-    NumPy before 2 would make float64 of a float32 scalar and a number.
+    NumPy before version 2 would return float64 for a float32 scalar and a number.
     """
     for given in inputs:
         if isinstance(given, Holder) and given._is_divided():
@@ -74,7 +74,7 @@ def calculate(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str
             arrays[i] = np.asarray(given, dtype)
     out = kwargs.get("out")
     if isinstance(out, tuple):
-        # `v += 1` is v = v + 1, as in TensorFlow: assign_add() is what changes a variable.
+        # `v += 1` is v = v + 1, as in TensorFlow. Only assign_add() changes a variable.
         if any(isinstance(one, Holder) for one in out):
             del kwargs["out"]
         else:
@@ -85,14 +85,14 @@ def calculate(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str
 
 
 def plain(given: Any) -> Any:
-    """An array of NumPy's own of what holds a tensor; anything else as it is."""
+    """Returns a NumPy array for an object that holds a tensor; other objects unchanged."""
     if isinstance(given, Tensor):
         return given.view(np.ndarray)
     return plain(given._dense()) if isinstance(given, Holder) else given
 
 
 def tensor_of(result: Any) -> Any:
-    """The tensor of an array or a scalar; anything else as it is."""
+    """Returns a tensor for an array or a scalar; other objects unchanged."""
     if isinstance(result, np.ndarray):
         return result if isinstance(result, Tensor) else result.view(Tensor)
     if isinstance(result, np.generic):
@@ -101,7 +101,7 @@ def tensor_of(result: Any) -> Any:
 
 
 class _Rebinding:
-    """`t += x` gives a new tensor, as in TensorFlow: tensors are never changed by operators."""
+    """`t += x` returns a new tensor, as in TensorFlow: operators never change a tensor."""
 
     if TYPE_CHECKING:
 
@@ -130,26 +130,26 @@ class _Rebinding:
 
 
 class Tensor(_Rebinding, np.ndarray[Any, Any]):
-    """An array, wherever NumPy wants one, with .numpy() and TensorFlow's way of printing."""
+    """A NumPy array with numpy(), which prints like a tensor of TensorFlow."""
 
     def numpy(self) -> Any:
-        """The array as NumPy's own; of a scalar NumPy's number."""
+        """Returns a NumPy array; for a scalar, a NumPy number."""
         array = self.view(np.ndarray)
         return array if array.ndim else array[()]
 
     def get_shape(self) -> TensorShape:
-        """The shape."""
+        """Returns the shape."""
         return TensorShape(super().shape)
 
     if not TYPE_CHECKING:
 
         @property
         def shape(self) -> TensorShape:
-            """A tuple of sizes."""
+            """The shape, as a tuple of sizes."""
             return TensorShape(super().shape)
 
         @shape.setter
-        def shape(self, sizes: Any) -> None:  # NumPy's own functions use it
+        def shape(self, sizes: Any) -> None:  # for NumPy's functions
             np.ndarray.shape.__set__(self, sizes)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -173,43 +173,43 @@ class Tensor(_Rebinding, np.ndarray[Any, Any]):
 
 
 class Holder(_Rebinding, np.lib.mixins.NDArrayOperatorsMixin):
-    """What holds a tensor: every operator and function of NumPy, on the value that read_value() gives."""
+    """An object that holds a tensor. NumPy's operators and functions work on the value that read_value() returns."""
 
     def __hash__(self) -> int:
-        return id(self)  # equality is of elements
+        return id(self)  # because `==` compares elements
 
     @property
     def dtype(self) -> Any:
-        """NumPy's dtype of the elements."""
+        """The NumPy dtype of the elements."""
         return self.read_value().dtype
 
     def read_value(self) -> Any:
-        """The value now."""
+        """Returns the current value."""
         raise NotImplementedError
 
     def _dense(self) -> Any:
-        """What operators compute with."""
+        """Returns the array with which operators compute."""
         return self.read_value()
 
     def _is_divided(self) -> bool:
-        """Whether calculate() is left to _calculate(): see SplitTensor."""
+        """Returns whether calculate() calls _calculate(); see SplitTensor."""
         return False
 
     def _calculate(self, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise NotImplementedError
 
     def numpy(self) -> Any:
-        """The value as an array of NumPy's own; of a scalar NumPy's number."""
+        """Returns the value as a NumPy array; for a scalar, as a NumPy number."""
         value = plain(self.read_value())
         return value if np.ndim(value) else np.asarray(value)[()]
 
     @property
     def shape(self) -> TensorShape:
-        """The tensor's."""
+        """The shape of the tensor."""
         return TensorShape(self.read_value().shape)
 
     def get_shape(self) -> TensorShape:
-        """The tensor's shape."""
+        """Returns the shape of the tensor."""
         return self.shape
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.experimental.TerminationConfig, and how this worker learns that it is about to lose its machine."""
+"""tf.distribute.experimental.TerminationConfig, and how this worker learns that its machine will be taken away."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from libdist._arguments import checked, seconds
 _log = logging.getLogger("libdist.tf")
 
 EVERY_SECONDS = 1.0
-"""How often a termination_watcher_fn is asked, as in TensorFlow."""
+"""Seconds between two calls of a termination_watcher_fn, as in TensorFlow."""
 
-_GRACE = "a number of seconds from 0 to 9e9 or None"  # 9e9 are 64 bits of nanoseconds
+_GRACE = "a number of seconds from 0 to 9e9 or None"  # 9e9 s fit into 64 bits of nanoseconds
 Grace = Annotated[Optional[float], seconds(lambda s: 0 <= s <= 9e9, _GRACE)]
 
 
@@ -27,7 +27,8 @@ Grace = Annotated[Optional[float], seconds(lambda s: 0 <= s <= 9e9, _GRACE)]
 class TerminationConfig:
     """How a PreemptionCheckpointHandler learns of a preemption, how it saves, and how the program ends.
 
-    No platform is recognized: what is not said here is SIGTERM, CheckpointManager.save(), libdist.Cancelled, no grace.
+    No cloud platform is recognized. By default, the notice is SIGTERM, CheckpointManager.save() saves, there is no
+    grace period, and the handler raises libdist.Cancelled.
     """
 
     def __init__(
@@ -37,24 +38,29 @@ class TerminationConfig:
         grace_period: Grace = None,
         save_fn: Optional[Callable[..., Any]] = None,
     ) -> None:
-        """termination_watcher_fn: asked each second, on a thread of its own, whether a notice has come; None: SIGTERM.
+        """termination_watcher_fn: returns whether a notice has arrived; None = SIGTERM.
 
-        exit_fn: called when all is saved for the last time; None: the handler raises libdist.Cancelled. grace_period:
-        seconds from the notice to the last save, so less than the machine has by what a save takes and three runs.
-        save_fn: saves, with the arguments of save_checkpoint_if_preempted().
+        It is called every second on a thread of its own.
+
+        exit_fn: called after the last save; None = the handler raises libdist.Cancelled.
+
+        grace_period: seconds from the notice to the last save. Choose less than the machine has, by the time of a save
+        and three runs. None = save once and end.
+
+        save_fn: saves, with the arguments of save_checkpoint_if_preempted(); None = CheckpointManager.save().
         """
         self.termination_watcher_fn = termination_watcher_fn
-        """Whether a notice has come."""
+        """Returns whether a notice has arrived; None = SIGTERM."""
         self.exit_fn = exit_fn
-        """Ends the program."""
+        """Ends the program; None = the handler raises libdist.Cancelled."""
         self.grace_period = grace_period
-        """Seconds; None: it saves and ends."""
+        """Seconds from the notice to the last save; None = save once and end."""
         self.save_fn = save_fn
-        """Saves."""
+        """Saves the checkpoint; None = CheckpointManager.save()."""
 
 
 class Notice:
-    """Whether this worker is to be preempted. Whoever listens has it; whoever tells knows it weakly."""
+    """Whether this worker will be preempted. Its handler refers to it; the source of the notice refers to it weakly."""
 
     __slots__ = ("given", "__weakref__")
 
@@ -70,40 +76,43 @@ def _on_main_thread() -> bool:
 
 
 class _Sigterm:
-    """This module's handler of SIGTERM, which is there as long as somebody listens: Python has one for a process."""
+    """This module's handler of SIGTERM, installed while a notice needs it: Python has one handler per process.
+
+    The signal handler does not acquire the lock.
+    """
 
     def __init__(self) -> None:
-        # Replaced, never changed: the signal's handler may come between any two steps of this thread.
+        # Replaced, never changed, because the signal handler may run between any two steps of this thread.
         self.notices: tuple[weakref.ref[Notice], ...] = ()
         self.before: Any = signal.SIG_DFL
         self.process = -1
-        self.lock = threading.RLock()  # which the signal's handler never takes; a collector may, in the same thread
+        self.lock = threading.RLock()  # reentrant, because garbage collection may acquire it
 
     def living(self) -> list[Notice]:
-        """Who listens. A forked child has the handler, and nobody who does."""
+        """Returns the notices that exist. A forked child has the signal handler but no notices."""
         if os.getpid() != self.process:
             return []
         return [notice for notice in (reference() for reference in self.notices) if notice is not None]
 
     def forget(self, notice: Optional[Notice] = None) -> None:
-        """Drops those who are gone, and one who listens no more."""
+        """Removes the notices that no longer exist, and the one that is passed."""
         if os.getpid() != self.process:
             return
         with self.lock:
             self.notices = tuple(one for one in self.notices if one() not in (None, notice))
-            # From another thread it is the next signal that gives it back.
+            # On another thread, the next signal restores the previous handler.
             if not self.living() and _on_main_thread():
                 self.give_back()
 
     def give_back(self) -> bool:
-        """To whom it belonged before, on the main thread; False: the program has put another one in our place since."""
+        """Restores the previous handler, on the main thread. Returns False if the program has replaced this one."""
         ours = signal.getsignal(signal.SIGTERM) == self.on_signal
         if ours:
             signal.signal(signal.SIGTERM, self.before)
         return ours
 
     def on_signal(self, number: int, frame: Optional[FrameType]) -> None:
-        """Tells everybody. Where all have gone since, the signal is for whom it would have been for."""
+        """Gives all notices. If none is left, restores the previous handler and passes the signal to it."""
         living = self.living()
         for notice in living:
             notice.given = True
@@ -119,11 +128,11 @@ _sigterm = _Sigterm()
 
 
 def listen(notice: Notice) -> None:
-    """SIGTERM is a notice from now on; on the main thread."""
+    """Makes SIGTERM give the notice; on the main thread."""
     with _sigterm.lock:
         before = signal.getsignal(signal.SIGTERM)
         if before != _sigterm.on_signal:
-            # None is a handler that is not Python's, which Python cannot put back.
+            # None is a handler that was not installed by Python, which cannot restore it.
             _sigterm.before = signal.SIG_DFL if before is None else before
         _sigterm.process = os.getpid()
         _sigterm.notices = (*_sigterm.notices, weakref.ref(notice))
@@ -132,15 +141,15 @@ def listen(notice: Notice) -> None:
 
 
 def ignore(notice: Notice) -> None:
-    """The notice has no listener any more."""
+    """Stops SIGTERM from giving the notice."""
     _sigterm.forget(notice)
 
 
-# ---- A function of the program's -------------------------------------------------------------------------------------
+# ---- functions of the program ----------------------------------------------------------------------------------------
 
 
 class Watcher:
-    """The thread that asks a termination_watcher_fn until it says yes, or nobody listens any more."""
+    """The thread that calls a termination_watcher_fn until it returns true, or until nothing refers to the notice."""
 
     def __init__(self, fn: Callable[[], Any], notice: Notice) -> None:
         self._over = threading.Event()
@@ -149,7 +158,7 @@ class Watcher:
         threading.Thread(target=_ask, args=arguments, name="libdist-termination", daemon=True).start()
 
     def stop(self) -> None:
-        """Asks no more. The function may be under way still: nobody waits for it."""
+        """Stops the calls. The function may still be running; nothing waits for it."""
         self._over.set()
 
 
@@ -163,7 +172,7 @@ def _ask(fn: Callable[[], Any], notice: weakref.ref[Notice], over: threading.Eve
                     told.given = True
                 return
             failed = False
-        except BaseException as error:  # a service may answer again the next time
+        except BaseException as error:  # it may succeed the next time
             if not failed:
                 _log.warning("the termination_watcher_fn failed, and is asked again: %r", error, exc_info=True)
             failed = True
@@ -171,7 +180,7 @@ def _ask(fn: Callable[[], Any], notice: weakref.ref[Notice], over: threading.Eve
 
 
 def begin(config: TerminationConfig, notice: Notice) -> Optional[Watcher]:
-    """From now on the notice is given when the time has come."""
+    """Starts to watch for the notice."""
     if config.termination_watcher_fn is not None:
         return Watcher(config.termination_watcher_fn, notice)
     listen(notice)
@@ -179,7 +188,7 @@ def begin(config: TerminationConfig, notice: Notice) -> Optional[Watcher]:
 
 
 def check_thread(config: TerminationConfig) -> None:
-    """Whether begin() can do it on this thread."""
+    """Raises InvalidArgument if begin() cannot work on this thread."""
     if config.termination_watcher_fn is None and not _on_main_thread():
         raise libdist.InvalidArgument(
             "PreemptionCheckpointHandler(): Python lets the main thread alone watch SIGTERM: make the handler there, or "

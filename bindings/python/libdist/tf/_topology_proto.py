@@ -18,11 +18,11 @@ import libdist
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MESH, _TASKS, _DEVICES, _COORDINATES = 1, 2, 3, 4
 _MOST_BYTES = 1 << 24
-"""More than a topology that libdist accepts can have."""
+"""More bytes than any topology that libdist accepts."""
 
 
 def _varint(number: int) -> bytes:
-    """Negative numbers are those of 64 bits."""
+    """Encodes a number. Negative numbers are encoded with 64 bits."""
     number &= (1 << 64) - 1
     written = bytearray()
     while number >= 0x80:
@@ -42,7 +42,7 @@ def _number(field: int, number: int) -> bytes:
 
 
 def serialized(topology: libdist.Topology) -> bytes:
-    """The bytes that TensorFlow writes."""
+    """Returns the bytes that TensorFlow writes."""
     return (
         _packed(_MESH, topology.mesh_shape)
         + _number(_TASKS, topology.num_tasks)
@@ -56,7 +56,7 @@ def _corrupt(what: str) -> libdist.InvalidArgument:
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number, and where it ends."""
+    """Returns a number and the position after it."""
     number = 0
     for i in range(10):
         if at + i >= len(data):
@@ -95,7 +95,7 @@ def _int32(number: int) -> int:
 
 
 def parsed(data: bytes) -> libdist.Topology:
-    """The topology of such bytes, which may come from anywhere."""
+    """Returns the topology from bytes, which are untrusted input."""
     if len(data) > _MOST_BYTES:
         raise libdist.InvalidArgument(f"the serialized topology has {len(data)} bytes; it may have at most {_MOST_BYTES}")
     lists: dict[int, list[int]] = {_MESH: [], _COORDINATES: []}

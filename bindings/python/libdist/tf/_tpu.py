@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.TPUStrategy: replicas that are made of logical devices."""
+"""tf.distribute.TPUStrategy: replicas that consist of logical devices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .tpu import DeviceAssignment
 
 
 def _divided(strategy: libdist.Strategy, nest: Any) -> Any:
-    """A nest of tensors for libdist; divided tensors are its values again."""
+    """Converts a nest of tensors for libdist; divided tensors become their values again."""
 
     def leaf(thing: Any) -> Any:
         value = sharded(thing)
@@ -29,7 +29,7 @@ def _divided(strategy: libdist.Strategy, nest: Any) -> Any:
 
 @checked
 class MeshStrategy(Strategy):
-    """What both forms of TPUStrategy have in common."""
+    """The base class of both forms of TPUStrategy."""
 
     def __init__(
         self,
@@ -58,10 +58,10 @@ class MeshStrategy(Strategy):
     def run_on_logical_devices(
         self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Optional[Mapping[str, Any]] = None
     ) -> Any:
-        """Calls fn(*args, **kwargs) on every logical device of the replica, at the same time; arguments are tensors.
+        """Calls fn(*args, **kwargs) on every logical device of the replica at the same time; arguments are tensors.
 
-        Of a divided tensor each gets its part, or None of one that is assigned to another; results are joined to
-        divided tensors. libdist's own: TensorFlow's compiler divides any step, and here the program does.
+        Each device gets its part of a divided tensor. If a tensor is assigned to another device, it gets None. The
+        results are joined to divided tensors. Not in TensorFlow, whose compiler divides any step.
         """
 
         arguments = tuple(args), dict(kwargs or {})
@@ -77,7 +77,7 @@ class MeshStrategy(Strategy):
         return restored(from_native(joined, self._native), results[min(results)])
 
     def _replica(self) -> libdist.Replica:
-        """The one whose function this thread is in."""
+        """Returns the replica whose function this thread is in."""
         replica = libdist.get_replica()
         if replica is None or replica.strategy is not self._native:
             raise libdist.FailedPrecondition("logical devices are a replica's: call this inside strategy.run()")
@@ -98,7 +98,7 @@ class TPUStrategyV1(MeshStrategy):
 
 @checked
 class TPUStrategy(MeshStrategy):
-    """Replicas that are made of logical devices, as many as the device assignment says."""
+    """Replicas that consist of logical devices; the device assignment sets their number."""
 
     def __init__(
         self,
@@ -106,15 +106,16 @@ class TPUStrategy(MeshStrategy):
         experimental_device_assignment: Optional[DeviceAssignment] = None,
         experimental_spmd_xla_partitioning: bool = False,
     ) -> None:
-        """Without an assignment each device of the resolver is a replica; without a resolver each CPU is one."""
+        """Without an assignment, each device of the resolver is a replica. Without a resolver, each CPU is a replica.
+        """
         super().__init__(tpu_cluster_resolver, experimental_device_assignment, experimental_spmd_xla_partitioning)
 
     def experimental_split_to_logical_devices(self, tensor: Any, partition_dimensions: Annotated[Sequence[int], OWN_CHECK]) -> Any:
-        """Splits a tensor, or each of a nest, over the replica's logical devices.
+        """Splits a tensor, or each leaf of a nest, over the replica's logical devices.
 
         Element-wise functions of NumPy, casts, reductions and tf.identity() run on every device with its part. An
         index, numpy() and printing read the whole. Use on_logical_devices() for functions that need more than that.
-        Outside of the replica's function the result reads as the whole tensor.
+        Outside the replica function, the result reads as the whole tensor.
         """
         dimensions = list(partition_dimensions)
         if any(isinstance(dimension, (list, tuple)) for dimension in dimensions):
@@ -124,13 +125,13 @@ class TPUStrategy(MeshStrategy):
         return restored(from_native(result, self._native), tensor)
 
     def experimental_assign_to_logical_device(self, tensor: Any, logical_device_id: int) -> Any:
-        """Gives a tensor, or each of a nest, to one of the replica's logical devices."""
+        """Assigns a tensor, or each leaf of a nest, to one of the replica's logical devices."""
         given = _divided(self._native, tensor)
         result = self._replica().assign_to_logical_device(given, logical_device_id)
         return restored(from_native(result, self._native), tensor)
 
     def experimental_replicate_to_logical_devices(self, tensor: Any) -> Any:
-        """Gives a tensor, or each of a nest, to each of the replica's logical devices."""
+        """Gives a tensor, or each leaf of a nest, to each of the replica's logical devices."""
         given = _divided(self._native, tensor)
         result = self._replica().replicate_to_logical_devices(given)
         return restored(from_native(result, self._native), tensor)

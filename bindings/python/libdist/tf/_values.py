@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs give back: one thing for each replica."""
+"""Distributed values: one object for each replica."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._tensor import Holder, tensor_of
 
 
 class DistributedValues(Refusing):
-    """One thing for each replica: `values` in the order of replica ids."""
+    """One object for each replica: `values` in the order of replica ids."""
 
     _tf_name = "tf.distribute.DistributedValues"
 
@@ -24,7 +24,7 @@ class DistributedValues(Refusing):
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The replicas' things: the very objects that they returned, or arrays over libdist's memory."""
+        """The objects of the replicas: the same objects that they returned, or arrays over libdist's memory."""
         if self._values is None:
             from ._convert import from_native
 
@@ -32,7 +32,7 @@ class DistributedValues(Refusing):
         return self._values
 
     def _as_tensors(self) -> DistributedValues:
-        """Itself, with tensors in the place of Python's numbers."""
+        """Returns the value with tensors in place of Python's numbers."""
         numbers = (bool, int, float, complex)
         if any(isinstance(value, numbers) for value in self.values):
             self._values = tuple(
@@ -52,14 +52,14 @@ class DistributedValues(Refusing):
 
 
 class PerReplica(DistributedValues):
-    """Things that may differ from replica to replica."""
+    """Objects that may differ between replicas."""
 
 
 class Mirrored(Holder, DistributedValues):
-    """Things that are equal on all replicas: it computes as the tensor that they are."""
+    """Objects that are equal on all replicas. Operators and functions use it like the tensor that they are."""
 
     _tf_name = "tf.Tensor"
 
     def read_value(self) -> Any:
-        """The tensor that all replicas have."""
+        """Returns the tensor that all replicas have."""
         return tensor_of(self.values[0])

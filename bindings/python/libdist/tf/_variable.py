@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.Variable: a tensor that outlives runs, with a copy for each replica of the strategy that it is made under."""
+"""tf.Variable: a tensor that outlives runs, with a copy for each replica of its strategy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class _VariableType(RefusingType):
-    """A copy of a variable is a tf.Variable too, as in TensorFlow, and one on parameter servers is."""
+    """Makes a copy of a variable, and a variable on parameter servers, an instance of tf.Variable, as in TensorFlow."""
 
     def __instancecheck__(cls, thing: Any) -> bool:
         return type.__instancecheck__(cls, thing) or isinstance(thing, (Copy, RemoteVariable))
@@ -37,9 +37,15 @@ class _VariableType(RefusingType):
 
 @checked
 class Variable(Assignable, metaclass=_VariableType):
-    """Made inside a strategy's scope it is that strategy's; inside replicas all of them make it together."""
+    """A tensor that outlives runs. It belongs to the strategy in whose scope it is created.
 
-    _of_metric = False  # then a number that all replicas give is a number of each
+        with strategy.scope():
+            w = tf.Variable(tf.zeros([10]), aggregation=tf.VariableAggregation.MEAN)
+
+    Inside a replica function, all replicas create the variable together and get the same object.
+    """
+
+    _of_metric = False  # True: a number that all replicas pass counts once for each
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if "per_worker_variable" in kwargs:
@@ -53,7 +59,7 @@ class Variable(Assignable, metaclass=_VariableType):
         replica = libdist.get_replica()
         if replica is None:
             return super().__new__(cls)
-        # Inside replicas, and outside of all, where a thread is one: made once, and the same object for all.
+        # Inside replicas, and outside all of them, where a thread is a replica: created once, the same object for all.
         made: Callable[..., Any] = lambda _, wanted: _made(cls, wanted, args, kwargs)  # noqa: E731
         return replica.merge_call(made, (_wanted(*args, **kwargs),))
 
@@ -73,9 +79,11 @@ class Variable(Assignable, metaclass=_VariableType):
         shape: Any = None,
         experimental_enable_variable_lifting: bool = True,
     ) -> None:
-        """initial_value: a tensor, or a function that gives one. constraint: for optimizers, who ask for it.
+        """initial_value: a tensor, or a function that returns one.
 
-        What is a graph's is accepted: validate_shape, caching_device, variable_def, import_scope.
+        constraint: for optimizers, which read it.
+
+        validate_shape, caching_device, variable_def and import_scope concern graphs and have no effect.
         """
         if hasattr(self, "_native"):
             return
@@ -107,14 +115,14 @@ class Variable(Assignable, metaclass=_VariableType):
         self._constraint = constraint
         on_read = options["synchronization"] == libdist.Synchronization.ON_READ
         self._trainable = not on_read if trainable is None else bool(trainable)
-        # Outside of scopes a variable is any program's: strategies may use it as TensorFlow's plain ones.
+        # A variable created outside scopes is a plain one, as in TensorFlow, which all strategies may use.
         self._plain = strategy.kind == libdist.StrategyKind.DEFAULT
         self._native = strategy.variable(array, **options)
         _faces[id(self._native)] = self
 
     @staticmethod
     def _of(native: libdist.Variable) -> Any:
-        """The face of a variable; of one that was made otherwise, a new one."""
+        """Returns the tf.Variable of a libdist variable; a new one if it was created in another way."""
         face = _faces.get(id(native))
         if face is None:
             face = object.__new__(Variable)
@@ -126,7 +134,7 @@ class Variable(Assignable, metaclass=_VariableType):
         return face
 
     def __deepcopy__(self, memo: Any) -> Variable:
-        """A variable of its own under the same strategy, with the same copies. Outside of replicas."""
+        """Creates a variable of the same strategy with equal copies. Not inside a replica function."""
         if libdist.get_replica() is not None and libdist.has_strategy():
             raise libdist.FailedPrecondition(
                 "copy.deepcopy() of a tf.Variable: this thread is inside a replica function. Copy variables outside runs."
@@ -147,56 +155,56 @@ class Variable(Assignable, metaclass=_VariableType):
     def __copy__(self) -> Variable:
         return self.__deepcopy__({})
 
-    # ---- what it is ---------------------------------------------------------------------------------------------
+    # ---- properties ---------------------------------------------------------------------------------------------
 
     @property
     def name(self) -> str:
-        """As TensorFlow has it: "w:0"."""
+        """The name as in TensorFlow: "w:0"."""
         return f"{self._native.name}:0"
 
     @property
     def dtype(self) -> Any:
-        """NumPy's dtype of the elements."""
+        """The NumPy dtype of the elements."""
         return self._dtype
 
     @property
     def shape(self) -> TensorShape:
-        """The tensor's."""
+        """The shape of the tensor."""
         return self._shape
 
     @property
     def trainable(self) -> bool:
-        """Whether it is for training to change."""
+        """Whether the variable is trainable."""
         return self._trainable
 
     @property
     def constraint(self) -> Optional[Callable[[Any], Any]]:
-        """What it was given for optimizers."""
+        """The constraint for optimizers."""
         return cast("Optional[Callable[[Any], Any]]", self._constraint)
 
     @property
     def synchronization(self) -> VariableSynchronization:
-        """When its copies are brought together."""
+        """The time at which the copies are combined."""
         return VariableSynchronization[self._native.synchronization.name]
 
     @property
     def aggregation(self) -> VariableAggregation:
-        """What an assignment inside replicas does."""
+        """The aggregation of the values that replicas assign."""
         return VariableAggregation[self._native.aggregation.name]
 
     @property
     def distribute_strategy(self) -> Strategy:
-        """The strategy that it was made under."""
+        """The strategy that created the variable."""
         return face_of(self._owner)
 
     @property
     def device(self) -> str:
-        """The device of its first copy."""
+        """The device of the first copy."""
         return self._native.device(0)
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """Its copies, in the order of replica ids."""
+        """The copies, in the order of replica ids."""
         return tuple(Copy(self, replica) for replica in range(self._native.num_copies))
 
     def _whole(self) -> Variable:
@@ -211,23 +219,23 @@ class Variable(Assignable, metaclass=_VariableType):
 
     __str__ = __repr__
 
-    # ---- its value ----------------------------------------------------------------------------------------------
+    # ---- access -------------------------------------------------------------------------------------------------
 
     def read_value(self) -> Any:
-        """The value as the context sees it: inside a replica its copy, outside what reading makes of all copies."""
+        """Returns the value: inside a replica its copy, and outside replicas the value combined from all copies."""
         if self._plain:
             return tensor_of(self._native.component().copy())
         replica = self._replica()
         return tensor_of(replica.read(self._native) if replica is not None else self._native.read())
 
     def _dense(self) -> Any:
-        """As a tensor: also where another strategy runs, which has no business with its copies; there the first."""
+        """Returns the value as an array. If another strategy runs, this is the first copy."""
         if not self._plain and libdist.has_strategy() and libdist.get_strategy() is not self._owner:
             return self._native.component().copy()
         return self.read_value()
 
     def _replica(self) -> Optional[libdist.Replica]:
-        """The replica whose function this thread is in; None outside: also before any scope."""
+        """Returns the replica whose function this thread is in; None outside, and before any scope."""
         replica = libdist.get_replica()
         outside = replica is None or (not libdist.has_strategy() and replica.strategy is not self._owner)
         return None if outside else replica
@@ -270,7 +278,7 @@ class Variable(Assignable, metaclass=_VariableType):
         return self._copy_of(replica)
 
     def batch_scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: Any = None) -> Any:
-        """Gives rows values, batch by batch."""
+        """Replaces rows, batch by batch."""
         owner = self._owner
         given = owner.value([plain(sparse_delta.values), plain(sparse_delta.indices)])
         replica = self._replica()
@@ -282,7 +290,7 @@ class Variable(Assignable, metaclass=_VariableType):
 
 
 def _single(value: Any) -> Any:
-    """A list of numbers is one tensor here, not a nest."""
+    """Converts a list of numbers to one tensor, because it is not a nest here."""
     return convert_to_tensor(value) if isinstance(value, (list, tuple)) else value
 
 
@@ -299,7 +307,7 @@ _faces: weakref.WeakValueDictionary[int, Variable] = weakref.WeakValueDictionary
 
 
 def is_variable(thing: Any) -> bool:
-    """Whether it is a variable of libdist's, and not one copy of it, nor on parameter servers."""
+    """Returns whether an object is a libdist variable, and neither a copy nor a variable on parameter servers."""
     return isinstance(thing, Variable) and not isinstance(thing, (Copy, RemoteVariable))
 
 
@@ -318,14 +326,15 @@ def _wanted(
     *_: Any,
     **__: Any,
 ) -> list[str]:
-    """What all replicas have to agree on."""
+    """Returns the arguments on which all replicas must agree."""
     kind = None if dtype is None else np.dtype(dtype)
     given = {"trainable": trainable, "dtype": kind, "synchronization": synchronization, "aggregation": aggregation}
     return [f"name {_canonical(name or 'Variable')}", *(f"{what} {one}" for what, one in given.items())]
 
 
 def _canonical(name: str) -> str:
-    """A name without the numbers "_N" that replicas add to tell their variables apart, as TensorFlow compares it."""
+    """Returns a name without the number "_N" that distinguishes the variables of replicas, as TensorFlow compares it.
+    """
     return re.sub(r"_\d(?=/|$)", "", name)
 
 

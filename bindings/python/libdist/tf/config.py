@@ -55,7 +55,7 @@ def experimental_connect_to_cluster(
     make_master_device_default: bool = True,
     cluster_device_filters: Any = None,
 ) -> None:
-    """Nothing: the cluster is this process. ValueError where it is said to be more."""
+    """Does nothing: the cluster is this process. Raises ValueError if the arguments describe more."""
     given = cluster_spec_or_resolver
     if isinstance(given, TPUClusterResolver):
         return
@@ -68,7 +68,8 @@ def experimental_connect_to_cluster(
 
 @checked
 def list_logical_devices(device_type: Optional[str] = None) -> list[LogicalDevice]:
-    """The devices of set_logical_device_configuration(); otherwise one for each CPU that this process may use."""
+    """Returns the devices of set_logical_device_configuration(); otherwise one for each CPU that this process may use.
+    """
     configured = configured_devices()
     count = libdist.Topology.from_host().num_devices_per_task if configured is None else configured
     found = [LogicalDevice(f"/device:CPU:{i}", "CPU") for i in range(count)]
@@ -77,7 +78,7 @@ def list_logical_devices(device_type: Optional[str] = None) -> list[LogicalDevic
 
 @checked
 def list_physical_devices(device_type: Optional[str] = None) -> list[PhysicalDevice]:
-    """The host's CPUs, which are one device, as in TensorFlow."""
+    """Returns the host's CPUs, which are one device, as in TensorFlow."""
     return [_CPU] if device_type in (None, "CPU") else []
 
 
@@ -110,14 +111,14 @@ def set_logical_device_configuration(
 
 @checked
 def get_logical_device_configuration(device: Annotated[PhysicalDevice, OWN_CHECK]) -> Optional[list[LogicalDeviceConfiguration]]:
-    """The configuration that was set, or None."""
+    """Returns the configuration that was set, or None."""
     _check(device)
     with _lock:
         return None if _configured is None else list(_configured)
 
 
 def configured_devices() -> Optional[int]:
-    """The number of logical devices that the program has set; None if it has not."""
+    """Returns the number of logical devices that the program has set; None if it has not."""
     with _lock:
         return None if _configured is None else len(_configured)
 
@@ -129,11 +130,11 @@ def _check(device: Any) -> None:
 
 @checked
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Nothing: functions are always run as they are."""
+    """Does nothing: functions always run as they are."""
 
 
 def functions_run_eagerly() -> bool:
-    """True: nothing is compiled."""
+    """Returns True: nothing is compiled."""
     return True
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.data in the small: datasets of numpy arrays, as the programs of tf.distribute use them.
+"""A small tf.data: datasets of NumPy arrays, as tf.distribute programs use them.
 
-A dataset is a recipe: every `for element in dataset` is a pass of its own. Elements are arrays, or tuples and dicts of
-them.
+A dataset describes how to make elements; each iteration over it is a pass of its own. Elements are arrays, or tuples
+and dictionaries of arrays.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ AUTOTUNE = -1
 
 
 class AutoShardPolicy(enum.Enum):
-    """How a dataset is divided between workers."""
+    """How a dataset is divided among workers."""
 
     OFF = -1
     AUTO = 0
@@ -47,12 +47,12 @@ class DistributeOptions:
 
     def __init__(self) -> None:
         self.auto_shard_policy = AutoShardPolicy.AUTO
-        """What of the dataset goes to which worker."""
+        """How the dataset is divided among workers."""
 
 
 @checked
 class Options:
-    """tf.data.Options: of these, experimental_distribute."""
+    """tf.data.Options. Only experimental_distribute has an effect."""
 
     def __init__(self) -> None:
         self.experimental_distribute = DistributeOptions()
@@ -61,31 +61,31 @@ class Options:
 
 @checked
 class Optional_:
-    """tf.experimental.Optional: an element, or that there is none."""
+    """tf.experimental.Optional: an element, or no value."""
 
     def __init__(self, value: Any, has_value: bool, element_spec: Any = None) -> None:
         self._value = value
         self._has_value = has_value
         self.element_spec = spec_of(value) if element_spec is None and has_value else element_spec
-        """What the element is like."""
+        """The spec of the element."""
 
     def has_value(self) -> bool:
-        """Whether there is an element."""
+        """Returns whether there is an element."""
         return self._has_value
 
     def get_value(self) -> Any:
-        """The element; InvalidArgument where there is none."""
+        """Returns the element. Raises InvalidArgument if there is none."""
         if not self._has_value:
             raise libdist.InvalidArgument("The given optional does not have a value.")
         return self._value
 
 
 class _Row(Tensor):
-    """A row of a ragged tensor: in a batch rows are a ragged tensor again."""
+    """A row of a ragged tensor. Rows are batched to a ragged tensor."""
 
 
 def _structured(nest: Any) -> Any:
-    """A nest whose lists are tensors: in tf.data only tuples, mappings and attrs objects are structure."""
+    """Converts the lists of a nest to tensors: in tf.data, only tuples, mappings and attrs objects are structure."""
     items = None if isinstance(nest, list) else items_of(nest)
     if items is not None:
         return rebuilt(nest, [_structured(item) for item in items])
@@ -116,7 +116,7 @@ def _size(leaf: Any) -> int:
 
 
 def _rows(nest: Any) -> Iterator[Any]:
-    """The rows of each tensor of a nest, together."""
+    """Iterates over the rows of all tensors of a nest together."""
     sizes = {_size(leaf) for leaf in leaves_of(nest)}
     if len(sizes) != 1:
         raise libdist.InvalidArgument(f"the tensors' first dimensions differ: {sorted(sizes)}")
@@ -137,7 +137,7 @@ def _arguments(element: Any) -> tuple[Any, ...]:
 
 @checked
 class Dataset(Refusing):
-    """A recipe for elements, made of other recipes."""
+    """A description of how to make elements, from other datasets or from data."""
 
     _tf_name = "tf.data.Dataset"
 
@@ -148,7 +148,12 @@ class Dataset(Refusing):
         options: Optional[Options] = None,
         batch_size: Optional[int] = None,
     ) -> None:
-        """make: an iterable for each pass. static: whether all elements have the same shape. batch_size: of full batches."""
+        """make: returns an iterable for each pass.
+
+        static: whether all elements have the same shape.
+
+        batch_size: size of full batches.
+        """
         self._make = make
         self._static = static
         self._options = options or Options()
@@ -158,7 +163,7 @@ class Dataset(Refusing):
         return iter(self._make())
 
     def _source(self, strategy: libdist.Strategy, forms: list[Any]) -> Callable[[], Iterable[Any]]:
-        """For libdist; `forms` gets an element, for its form."""
+        """Returns the source for libdist; `forms` receives an element, for its structure."""
 
         def make() -> Iterator[Any]:
             for element in self:
@@ -174,21 +179,21 @@ class Dataset(Refusing):
         return Dataset(make, self._static if static is None else static, self._options, batch_size)
 
     def _some(self, make: Callable[[], Iterable[Any]]) -> Dataset:
-        """Elements of this dataset."""
+        """Returns elements of this dataset."""
         return self._then(make, batch_size=self._batch_size)
 
     # ---- sources ----------------------------------------------------------------------------------------------------
 
     @staticmethod
     def from_tensor_slices(tensors: Any) -> Dataset:
-        """Element i is row i of each tensor."""
+        """Creates a dataset of rows: element i is row i of each tensor."""
         given = _structured(tensors)
         _rows(given)
         return Dataset(lambda: _rows(given))
 
     @staticmethod
     def from_tensors(tensors: Any) -> Dataset:
-        """One element: the tensors."""
+        """Creates a dataset with one element: the tensors."""
         given = _structured(tensors)
         return Dataset(lambda: iter((given,)))
 
@@ -201,7 +206,8 @@ class Dataset(Refusing):
         output_signature: Any = None,
         name: Optional[str] = None,
     ) -> Dataset:
-        """What the generator gives in each pass, as the types or the signature say; without them as it is."""
+        """Creates a dataset of what a generator yields in each pass, converted to the types or the signature if given.
+        """
         if output_signature is not None and (output_types is not None or output_shapes is not None):
             raise TypeError("The `output_types` and `output_shapes` arguments do not go with `output_signature`.")
         signature = output_signature if output_types is None else _signature(output_types, output_shapes)
@@ -214,20 +220,20 @@ class Dataset(Refusing):
 
     @staticmethod
     def range(*args: int, output_type: Any = np.int64) -> Dataset:
-        """Python's range() as int64 scalars."""
+        """Creates a dataset like Python's range(), as int64 scalars."""
         numbers = range(*args)
         return Dataset(lambda: (tensor_of(np.asarray(number, output_type)) for number in numbers))
 
     @staticmethod
     def zip(*datasets: Any) -> Dataset:
-        """Tuples of the datasets' elements, up to the end of the shortest."""
+        """Creates a dataset of tuples of the datasets' elements, up to the end of the shortest one."""
         given = datasets[0] if len(datasets) == 1 and isinstance(datasets[0], tuple) else datasets
         return Dataset(lambda: zip(*given), all(one._static for one in given))
 
-    # ---- what is made of them ---------------------------------------------------------------------------------------
+    # ---- transformations --------------------------------------------------------------------------------------------
 
     def batch(self, batch_size: int, drop_remainder: bool = False, **_: Any) -> Dataset:
-        """Elements in groups, along a new first dimension."""
+        """Stacks elements to batches, along a new first dimension."""
         if batch_size <= 0:
             raise libdist.InvalidArgument("Batch size must be greater than zero.")
 
@@ -240,7 +246,7 @@ class Dataset(Refusing):
         return self._then(make, static=self._static and drop_remainder, batch_size=batch_size)
 
     def unbatch(self) -> Dataset:
-        """The rows of each element."""
+        """Splits each element into its rows."""
 
         def make() -> Iterator[Any]:
             for element in self:
@@ -249,19 +255,19 @@ class Dataset(Refusing):
         return self._then(make, static=True)
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None, **_: Any) -> Dataset:
-        """What map_func makes of each element; a tuple's items are its arguments."""
+        """Applies map_func to each element. The items of a tuple are its arguments."""
         return self._then(lambda: (_structured(map_func(*_arguments(element))) for element in self))
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
-        """The elements for which the predicate is true."""
+        """Keeps the elements for which the predicate is true."""
         return self._some(lambda: (element for element in self if predicate(*_arguments(element))))
 
     def flat_map(self, map_func: Callable[..., Dataset]) -> Dataset:
-        """The elements of the datasets that map_func makes of each element, one after another."""
+        """Concatenates the datasets that map_func returns for each element."""
         return self._then(lambda: (inner for element in self for inner in map_func(*_arguments(element))))
 
     def shuffle(self, buffer_size: int, seed: Optional[int] = None, reshuffle_each_iteration: bool = True) -> Dataset:
-        """Another order, drawn from a buffer that is filled again and again; NumPy's generator, not TensorFlow's."""
+        """Shuffles the elements with a buffer. The random numbers are those of NumPy, not of TensorFlow."""
         seeds = itertools.count()
         drawn: Any = np.random.SeedSequence(seed).entropy
 
@@ -278,7 +284,7 @@ class Dataset(Refusing):
         return self._some(make)
 
     def repeat(self, count: Optional[int] = None) -> Dataset:
-        """The elements `count` times; None or -1: without end."""
+        """Repeats the elements `count` times; None or -1 = without end."""
         endless = count is None or count < 0
 
         def make() -> Iterator[Any]:
@@ -288,31 +294,31 @@ class Dataset(Refusing):
         return self._some(make)
 
     def take(self, count: int) -> Dataset:
-        """The first `count` elements; -1: all."""
+        """Keeps the first `count` elements; -1 = all."""
         return self._some(lambda: itertools.islice(self, None if count < 0 else count))
 
     def skip(self, count: int) -> Dataset:
-        """All but the first `count` elements; -1: none."""
+        """Omits the first `count` elements; -1 = all."""
         return self._some(lambda: iter(()) if count < 0 else itertools.islice(self, count, None))
 
     def concatenate(self, dataset: Dataset) -> Dataset:
-        """These elements, then another dataset's."""
+        """Appends the elements of another dataset."""
         return self._then(lambda: itertools.chain(self, dataset), static=self._static and dataset._static)
 
     def enumerate(self, start: int = 0) -> Dataset:
-        """Pairs of a number and an element."""
+        """Returns pairs of a number and an element."""
         return self._then(
             lambda: ((tensor_of(np.asarray(i, np.int64)), element) for i, element in enumerate(self, start))
         )
 
     def shard(self, num_shards: int, index: int) -> Dataset:
-        """Every num_shards-th element, from `index` on."""
+        """Keeps every num_shards-th element, starting at `index`."""
         if not 0 <= index < num_shards:
             raise libdist.InvalidArgument(f"Index must be between 0 and {num_shards - 1} (currently index = {index}).")
         return self._some(lambda: itertools.islice(self, index, None, num_shards))
 
     def cache(self) -> Dataset:
-        """The elements of the first pass, kept for all later ones."""
+        """Keeps the elements of the first pass for all later passes."""
         kept: list[Any] = []
         done: list[bool] = []
 
@@ -331,38 +337,38 @@ class Dataset(Refusing):
         return self._some(make)
 
     def prefetch(self, buffer_size: int) -> Dataset:
-        """The same elements: a distributed dataset makes batches ahead anyway."""
+        """Returns the same elements: a distributed dataset makes batches ahead itself."""
         return self
 
     def with_options(self, options: Options) -> Dataset:
-        """The same elements, with options."""
+        """Returns the same elements, with options."""
         return Dataset(self._make, self._static, options, self._batch_size)
 
-    # ---- what it is -------------------------------------------------------------------------------------------------
+    # ---- properties -------------------------------------------------------------------------------------------------
 
     def options(self) -> Options:
-        """How it is to be distributed."""
+        """Returns the options of the dataset."""
         return self._options
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
-        """One value of all elements: for each, state = reduce_func(state, element)."""
+        """Reduces all elements to one value: for each, state = reduce_func(state, element)."""
         state = _structured(initial_state)
         for element in self:
             state = reduce_func(state, element)
         return state
 
     def as_numpy_iterator(self) -> Iterator[Any]:
-        """The elements as arrays of NumPy's own."""
+        """Iterates over the elements as NumPy arrays."""
         return (map_leaves(lambda leaf: leaf.numpy(), element) for element in self)
 
     @property
     def element_spec(self) -> Any:
-        """What elements are like, by the first of them; None is the size of batches that may differ."""
+        """The spec of an element, from the first one; None is the size of batches that may differ."""
         return spec_of(next(iter(self), None), self._static)
 
 
 def _signature(types: Any, shapes: Any) -> Any:
-    """A spec for each type of a nest, with the shape at the same place of another nest."""
+    """Returns a spec for each type of a nest, with the shape at the same place of another nest."""
     if isinstance(types, Mapping):
         return rebuilt(types, [_signature(types[key], None if shapes is None else shapes[key]) for key in types])
     if isinstance(types, tuple):

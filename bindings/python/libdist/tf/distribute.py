@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute over libdist: its names, in TensorFlow's words."""
+"""tf.distribute with libdist: TensorFlow's names and error messages."""
 
 from . import _coordinator, _rpc
 from ._cluster import (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.errors: libdist's exceptions by TensorFlow's names."""
+"""tf.errors: libdist's exceptions under TensorFlow's names."""
 
 import libdist
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.keras in the small: its metrics."""
+"""A small tf.keras: its metrics."""
 
 from . import metrics
 from ._missing import missing

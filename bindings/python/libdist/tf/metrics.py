@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.keras.metrics in the small: sums over the updates of all replicas, which are exact here."""
+"""A small tf.keras.metrics: sums over the updates of all replicas, which are exact here."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def _snake(name: str) -> str:
 
 @checked
 class Metric(Refusing):
-    """A program's own metric: add_weight() in its __init__, update_state() and result().
+    """The base class of your own metrics: add_weight() in __init__(), update_state() and result().
 
-    Each replica adds to its own copy of a weight and waits for nobody; outside of replicas a weight reads as the sum
-    of all copies, so that result() is over all updates of all replicas.
+    Each replica adds to its own copy of a weight without waiting. Outside replicas, a weight reads as the sum of all
+    copies, so that result() covers the updates of all replicas.
     """
 
     _tf_name = "tf.keras.metrics.Metric"
 
     def __init__(self, dtype: Any = None, name: Optional[str] = None) -> None:
-        """dtype: of its weights; float32 by default."""
+        """dtype: dtype of the weights; float32 by default."""
         self._name = name or _snake(type(self).__name__)
         self._dtype = np.dtype(dtype or np.float32)
         self._weights: list[Variable] = []
@@ -48,17 +48,17 @@ class Metric(Refusing):
 
     @property
     def name(self) -> str:
-        """For messages and checkpoints."""
+        """The name, used in messages and checkpoints."""
         return self._name
 
     @property
     def dtype(self) -> Any:
-        """Of its weights."""
+        """The dtype of the weights."""
         return self._dtype
 
     @property
     def variables(self) -> list[Variable]:
-        """Its weights."""
+        """The weights."""
         return list(self._weights)
 
     weights = variables
@@ -73,10 +73,11 @@ class Metric(Refusing):
         aggregation: Union[str, VariableAggregation] = VariableAggregation.SUM,
         **_: Any,
     ) -> Variable:
-        """A variable of the metric's: a number, or of a shape.
+        """Creates a variable of the metric, a scalar or of a given shape.
 
-        initializer: "zeros", "ones", or a function of the shape and the dtype. The name may come first, as in older
-        programs.
+        initializer: "zeros", "ones", or a function of the shape and the dtype.
+
+        The name may be the first argument, as in older programs.
         """
         if isinstance(shape, str):
             shape, name = (), shape
@@ -87,7 +88,7 @@ class Metric(Refusing):
             given = {"zeros": 0, "zero": 0, None: 0, "ones": 1, "one": 1}
             if initializer not in given:
                 raise ValueError(f"initializer={initializer!r}: 'zeros', 'ones', or a function of shape and dtype")
-            first = np.full(tuple(shape), given[initializer], kind)  # a sum over replicas: "ones" reads as their number
+            first = np.full(tuple(shape), given[initializer], kind)  # reads as the sum over all replicas
         if isinstance(aggregation, str):
             aggregation = VariableAggregation[aggregation.upper()]
         variable = Variable(
@@ -100,29 +101,29 @@ class Metric(Refusing):
     add_variable = add_weight
 
     def update_state(self, *args: Any, **kwargs: Any) -> Any:
-        """Adds a batch; inside replicas each its own."""
+        """Adds a batch. Inside replicas, each adds its own."""
         raise NotImplementedError("update_state() is the subclass's")
 
     def result(self) -> Any:
-        """The metric over all updates."""
+        """Returns the metric over all updates."""
         raise NotImplementedError("result() is the subclass's")
 
     def reset_state(self) -> None:
-        """Forgets all updates of all replicas."""
+        """Discards all updates of all replicas."""
         for variable in self._weights:
             variable.assign(np.zeros(variable.shape, variable.dtype))
 
     def reset_states(self) -> None:
-        """reset_state(), by its older name."""
+        """Discards all updates, like reset_state(), under its older name."""
         self.reset_state()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """update_state(), and then result(); inside replicas that is of the replica's own updates."""
+        """Calls update_state() and returns result(); inside replicas, the result covers the replica's own updates."""
         self.update_state(*args, **kwargs)
         return self.result()
 
     def get_config(self) -> dict[str, Any]:
-        """Its arguments."""
+        """Returns the arguments of the constructor."""
         return {"name": self._name, "dtype": self._dtype.name}
 
     def __repr__(self) -> str:
@@ -130,7 +131,7 @@ class Metric(Refusing):
 
 
 def _read(result: Callable[..., Any]) -> Callable[..., Any]:
-    """A result() that gives a tensor where the subclass's gives a variable."""
+    """Returns a result() that returns a tensor if that of the subclass returns a variable."""
 
     @functools.wraps(result)
     def read(self: Any) -> Any:
@@ -141,7 +142,8 @@ def _read(result: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _sums(kind: libdist.MetricKind, values: Any, labels: Any, weights: Any) -> tuple[Any, Any]:
-    """What a batch adds: the sum of weight * value, and that of the weights. As libdist's metrics, but for the rounding."""
+    """Returns the sum of weight * value and the sum of weights of a batch, like libdist's metrics except for rounding.
+    """
     x = np.asarray(values)
     if kind == libdist.MetricKind.ACCURACY:
         labels = np.asarray(labels)
@@ -159,14 +161,14 @@ def _sums(kind: libdist.MetricKind, values: Any, labels: Any, weights: Any) -> t
 
 
 class _OnServers:
-    """The state of a metric of a ParameterServerStrategy: two numbers on parameter servers, in float64."""
+    """The state of a metric under a ParameterServerStrategy: two float64 numbers on parameter servers."""
 
     def __init__(self, name: str) -> None:
         self.total = Variable(np.float64(0), name=f"{name}/total")
         self.weight = Variable(np.float64(0), name=f"{name}/weight")
 
     def add(self, total: Any, weight: Any) -> None:
-        """Once the function on the worker has returned."""
+        """Adds to the numbers after the function on the worker has returned."""
         self.total.assign_add(total)
         self.weight.assign_add(weight)
 
@@ -180,12 +182,12 @@ class _OnServers:
 
 @checked
 class _Native(Metric):
-    """A metric of libdist's own."""
+    """A metric that libdist implements."""
 
     _kind: libdist.MetricKind
 
     def __init__(self, name: Optional[str] = None, dtype: Any = None) -> None:
-        """dtype: of what result() gives; float32 by default."""
+        """dtype: dtype of the result; float32 by default."""
         super().__init__(dtype, name)
         self._on_servers = None if owner_of_servers() is None else _OnServers(self._name)
         if self._on_servers is None:
@@ -205,7 +207,7 @@ class _Native(Metric):
 
     @property
     def variables(self) -> list[Variable]:
-        """What holds its state."""
+        """The variable that holds the state."""
         if self._on_servers is not None:
             return [self._on_servers.total, self._on_servers.weight]
         return [Variable._of(self._native.variable)]
@@ -213,12 +215,12 @@ class _Native(Metric):
     weights = variables
 
     def result(self) -> Any:
-        """The metric over all updates of all replicas since it was made or reset."""
+        """Returns the metric over all updates of all replicas since it was created or reset."""
         result = self._native.result() if self._on_servers is None else self._on_servers.result(self._kind)
         return tensor_of(np.asarray(result, self._dtype))
 
     def reset_state(self) -> None:
-        """Forgets all updates of all replicas."""
+        """Discards all updates of all replicas."""
         if self._on_servers is None:
             self._native.reset()
         else:
@@ -233,7 +235,7 @@ class Sum(_Native):
     _kind = libdist.MetricKind.SUM
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
-        """Adds a replica's values."""
+        """Adds the values of a replica."""
         self._update(values, None, sample_weight)
 
     __call__ = update_state
@@ -248,12 +250,12 @@ class Mean(Sum):
 
 @checked
 class Accuracy(_Native):
-    """How often predictions and labels are equal."""
+    """The fraction of predictions that equal their labels."""
 
     _kind = libdist.MetricKind.ACCURACY
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Adds a replica's predictions."""
+        """Adds the predictions of a replica."""
         self._update(y_pred, y_true, sample_weight)
 
     __call__ = update_state
@@ -261,4 +263,5 @@ class Accuracy(_Native):
 
 @checked
 class SparseCategoricalAccuracy(Accuracy):
-    """How often the class with the highest score is the label: y_pred has a score for each class."""
+    """The fraction of examples for which the class with the highest score is the label; y_pred has a score per class.
+    """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.nn in the small: the losses' scaling."""
+"""A small tf.nn: functions that scale losses."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __getattr__ = missing("tf.nn")
 def compute_average_loss(
     per_example_loss: Any, sample_weight: Any = None, global_batch_size: Optional[int] = None
 ) -> Any:
-    """A replica's share of the loss: the sum over the replicas is the average over the global batch.
+    """Returns a replica's share of the loss. The sum over all replicas is the average over the global batch.
 
-    global_batch_size None: the size of the loss's first dimension times the number of replicas; RuntimeError in
-    cross-replica context then.
+    global_batch_size: None = size of the loss's first dimension times the number of replicas. In cross-replica context,
+    this raises RuntimeError.
     """
     if global_batch_size is not None and global_batch_size < 0:
         raise ValueError("global_batch_size must be non-negative")
@@ -33,6 +33,9 @@ def compute_average_loss(
 
 @checked
 def scale_regularization_loss(regularization_loss: Any) -> Any:
-    """A replica's share of a loss that every replica has whole; RuntimeError in cross-replica context."""
+    """Returns a replica's share of a loss that is the same on all replicas.
+
+    Raises RuntimeError in cross-replica context.
+    """
     loss = plain(convert_to_tensor(regularization_loss))
     return tensor_of(libdist.scale_regularization_loss(libdist.get_replica(), loss))

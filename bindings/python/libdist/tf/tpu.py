@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.tpu: topologies and device assignments. The devices are places for host threads, TPU by name alone."""
+"""tf.tpu: topologies and device assignments. Devices are places for host threads; only their names say TPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._topology_proto import parsed, serialized
 
 
 class DeviceOrderMode(enum.IntEnum):
-    """In which order DeviceAssignment.build() lays replicas out."""
+    """The order in which DeviceAssignment.build() places replicas."""
 
     AUTO = 0
     RING = 1
@@ -29,14 +29,17 @@ _NATIVE_ORDER = {int(one): libdist.DeviceOrder[one.name] for one in DeviceOrderM
 
 @checked
 class Topology:
-    """Where devices are: positions (x, y, z, core) of a mesh, each device in a task."""
+    """The positions (x, y, z, core) of devices in a mesh, and the task of each device."""
 
-    _serialized: Optional[bytes] = None  # those that it was made of
+    _serialized: Optional[bytes] = None  # the bytes from which it was created
 
     def __init__(
         self, serialized: Optional[bytes] = None, mesh_shape: Any = None, device_coordinates: Any = None
     ) -> None:
-        """Of what serialized() gave, or of a mesh and device_coordinates: [tasks, devices of a task, 4]."""
+        """Creates a topology from the bytes of serialized(), or from mesh_shape and device_coordinates.
+
+        device_coordinates: position of each device, [tasks, devices of a task, 4].
+        """
         if serialized is not None:
             self._native = parsed(serialized)
             self._serialized = bytes(serialized)
@@ -63,51 +66,51 @@ class Topology:
 
     @property
     def device_coordinates(self) -> Any:
-        """Where each device is: [tasks, devices of a task, 4]."""
+        """The position of each device: [tasks, devices of a task, 4]."""
         return self._native.device_coordinates
 
     @property
     def missing_devices(self) -> Any:
-        """The positions without a device: [how many, 4]."""
+        """The positions without a device: [number of such positions, 4]."""
         return self._native.missing_devices
 
     @property
     def num_tasks(self) -> int:
-        """How many tasks have devices."""
+        """The number of tasks."""
         return self._native.num_tasks
 
     @property
     def num_tpus_per_task(self) -> int:
-        """How many devices each task has."""
+        """The number of devices of each task."""
         return self._native.num_devices_per_task
 
     def serialized(self) -> bytes:
-        """A TopologyProto's bytes."""
+        """Returns the bytes of a TopologyProto."""
         return self._serialized if self._serialized is not None else serialized(self._native)
 
     def task_ordinal_at_coordinates(self, device_coordinates: Sequence[int]) -> int:
-        """Which task the device at a position belongs to."""
+        """Returns the task of the device at a position."""
         return self._native.task_at(device_coordinates)
 
     def tpu_device_ordinal_at_coordinates(self, device_coordinates: Sequence[int]) -> int:
-        """Which device of its task is at a position."""
+        """Returns the index, within its task, of the device at a position."""
         return self._native.device_at(device_coordinates)
 
     def tpu_device_name_at_coordinates(self, device_coordinates: Sequence[int], job: Optional[str] = None) -> str:
-        """The name of the device at a position."""
+        """Returns the name of the device at a position."""
         return self._native.device_name_at(device_coordinates, job)
 
     def cpu_device_name_at_coordinates(self, device_coordinates: Sequence[int], job: Optional[str] = None) -> str:
-        """The name of the host of the device at a position."""
+        """Returns the name of the host of the device at a position."""
         return self._native.host_name_at(device_coordinates, job)
 
 
 @checked
 class DeviceAssignment:
-    """Which devices of a topology are the logical devices of each replica."""
+    """Assigns devices of a topology to the logical devices of each replica."""
 
     def __init__(self, topology: Annotated[Topology, OWN_CHECK], core_assignment: Any) -> None:
-        """core_assignment: [replicas, logical devices, 4]."""
+        """core_assignment: position of each logical device, [replicas, logical devices, 4]."""
         self._topology = _checked(topology)
         self._native = libdist.DeviceAssignment(topology._native, core_assignment)
 
@@ -119,9 +122,11 @@ class DeviceAssignment:
         num_replicas: int = 1,
         device_order_mode: Union[DeviceOrderMode, int] = DeviceOrderMode.AUTO,
     ) -> DeviceAssignment:
-        """Gives each replica a block of computation_shape devices, computation_stride apart; None: 1 everywhere.
+        """Gives each replica a block of computation_shape devices, computation_stride apart; None = 1 everywhere.
 
-        topology: or its bytes. device_order_mode: other numbers than those of DeviceOrderMode count as MESH.
+        topology: a Topology, or its bytes.
+
+        device_order_mode: numbers that are not in DeviceOrderMode count as MESH.
         """
         on = Topology(serialized=topology) if isinstance(topology, bytes) else _checked(topology)
         native = libdist.DeviceAssignment.build(
@@ -133,42 +138,42 @@ class DeviceAssignment:
 
     @property
     def topology(self) -> Topology:
-        """The topology that it was made with."""
+        """The topology with which the assignment was created."""
         return self._topology
 
     @property
     def num_replicas(self) -> int:
-        """How many replicas it is for."""
+        """The number of replicas."""
         return self._native.num_replicas
 
     @property
     def num_cores_per_replica(self) -> int:
-        """How many logical devices each replica has."""
+        """The number of logical devices of each replica."""
         return self._native.num_logical_devices
 
     @property
     def core_assignment(self) -> Any:
-        """Where each logical device of each replica is: [replicas, logical devices, 4]."""
+        """The position of each logical device of each replica: [replicas, logical devices, 4]."""
         return self._native.core_assignment
 
     def coordinates(self, replica: int, logical_core: int) -> tuple[int, ...]:
-        """Where one logical device is."""
+        """Returns the position of one logical device."""
         return self._native.coordinates(replica, logical_core)
 
     def tpu_ordinal(self, replica: int = 0, logical_core: int = 0) -> int:
-        """Which device of its task a logical device is."""
+        """Returns the index of a logical device within its task."""
         return self._native.device(replica, logical_core)
 
     def tpu_device(self, replica: int = 0, logical_core: int = 0, job: Optional[str] = None) -> str:
-        """A logical device's name."""
+        """Returns the name of a logical device."""
         return self._native.device_name(replica, logical_core, job)
 
     def host_device(self, replica: int = 0, logical_core: int = 0, job: Optional[str] = None) -> str:
-        """The name of a logical device's host."""
+        """Returns the name of the host of a logical device."""
         return self._native.host_name(replica, logical_core, job)
 
     def lookup_replicas(self, task_id: int, logical_core: int) -> list[int]:
-        """Which replicas have their logical device of this number in a task."""
+        """Returns the replicas whose logical device of this number is in a task."""
         return self._native.lookup_replicas(task_id, logical_core)
 
 
@@ -179,20 +184,20 @@ def _checked(topology: Any) -> Topology:
 
 
 def initialize_tpu_system(cluster_resolver: Any = None) -> Topology:
-    """The topology of a TPUClusterResolver's devices; of the CPUs that this process may use without one."""
+    """Returns the topology of a TPUClusterResolver's devices; None = of the CPUs that this process may use."""
     from ._resolver import topology_of
 
     return topology_of(cluster_resolver)
 
 
 def shutdown_tpu_system(cluster_resolver: Any = None) -> None:
-    """Nothing: a strategy's threads end with it."""
+    """Does nothing: the threads of a strategy end with it."""
 
 
 @checked
 @dataclass(frozen=True)
 class XLAOptions:
-    """tf.tpu.XLAOptions: accepted, without effect, as nothing is compiled."""
+    """tf.tpu.XLAOptions: accepted without effect, because nothing is compiled."""
 
     use_spmd_for_xla_partitioning: bool = True
     enable_xla_dynamic_padder: bool = True

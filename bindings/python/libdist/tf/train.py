@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.train in the small: checkpoints, each one safetensors file."""
+"""A small tf.train: checkpoints, each of which is one safetensors file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Path = Union[str, os.PathLike[str]]
 @checked
 @dataclass
 class CheckpointOptions:
-    """Accepted, without effect: a file is written whole before save() returns."""
+    """Accepted without effect: a file is complete before save() returns."""
 
     experimental_io_device: Optional[str] = None
     experimental_enable_async_checkpoint: bool = False
@@ -42,9 +42,9 @@ class CheckpointOptions:
 
 @checked
 class Checkpoint(Watched):
-    """Variables, and modules, metrics, lists, tuples and dicts that hold them, under the names of attributes.
+    """Variables, and modules, metrics, lists, tuples and dictionaries that hold them, under the names of attributes.
 
-    What is set as an attribute later belongs to it too. A file has a tensor for each variable, "model/layers/0/w".
+    Attributes that are set later belong to it too. A file has a tensor for each variable, such as "model/layers/0/w".
     """
 
     _tf_name = "tf.train.Checkpoint"
@@ -65,7 +65,7 @@ class Checkpoint(Watched):
 
     @property
     def save_counter(self) -> Variable:
-        """How many times save() was called; saved and restored with the rest."""
+        """The number of times save() was called. It is saved and restored too."""
         counter: Any = self.__dict__["_counter"]
         if counter is None:
             first = np.zeros((), np.int64)
@@ -74,44 +74,44 @@ class Checkpoint(Watched):
         return cast(Variable, counter)
 
     def write(self, file_prefix: Path, options: Optional[CheckpointOptions] = None) -> str:
-        """Writes the file of that name, in one step: the old one or the new one is there, whole."""
+        """Writes a file with this name in one step: the path has either the old file or the complete new one."""
         save(self, os.fspath(file_prefix))
         return os.fspath(file_prefix)
 
     def save(self, file_prefix: Path, options: Optional[CheckpointOptions] = None) -> str:
-        """Writes a file with a number behind its name, "model-1", which it gives; latest_checkpoint() finds it."""
+        """Writes a file with a number after its name and returns the path, "model-1". latest_checkpoint() finds it."""
         self.save_counter.assign_add(1)
         path = f"{os.fspath(file_prefix)}-{int(self.save_counter)}"
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        if save(self, path):  # of several workers one
+        if save(self, path):  # on one of several workers
             directory = os.path.dirname(path)
             known = [one for one in _listed(directory) if one != path]
             _list(directory, [*known, path])
         return path
 
     def read(self, save_path: Path, options: Optional[CheckpointOptions] = None) -> Status:
-        """Gives variables the values that a file has for them, under any strategy and number of replicas.
+        """Loads the values of variables from a file, under any strategy and with any number of replicas.
 
-        Variables that are set as attributes later get theirs then. The status says what had a value and what not.
+        Variables that are set as attributes later get their values then. The result has the variables that matched.
         """
         return load(self, os.fspath(save_path))
 
     def restore(self, save_path: Optional[Path], options: Optional[CheckpointOptions] = None) -> Status:
-        """As read(), of a file of save(); None: nothing is read, as where latest_checkpoint() found none."""
+        """Loads a file of save(), like read(). None loads nothing, as if latest_checkpoint() found no file."""
         if save_path is None:
             return Status(self, None)
-        int(self.save_counter)  # so that it is restored too
+        int(self.save_counter)  # creates the counter, so that it is restored too
         return self.read(save_path)
 
     def sync(self) -> None:
-        """Nothing: save() has written all when it returns."""
+        """Does nothing: a file is complete when save() returns."""
 
 
-# ---- Which files there are -------------------------------------------------------------------------------------------
+# ---- the files of a folder -------------------------------------------------------------------------------------------
 
 
 def _listed(directory: str) -> list[str]:
-    """The paths in the file "checkpoint", the latest last."""
+    """Returns the paths in the file "checkpoint", the latest one last."""
     try:
         with open(os.path.join(directory, "checkpoint"), encoding="utf-8") as file:
             names = re.findall(r'^all_model_checkpoint_paths: "(.*)"$', file.read(), re.MULTILINE)
@@ -132,21 +132,21 @@ def _list(directory: str, paths: list[str]) -> None:
 
 @checked
 def latest_checkpoint(checkpoint_dir: Path, latest_filename: Optional[str] = None) -> Optional[str]:
-    """The path of what save() wrote last in a folder; None where there is none."""
+    """Returns the path of the latest file that save() wrote in a folder; None if there is none."""
     paths = [path for path in _listed(os.fspath(checkpoint_dir)) if os.path.exists(path)]
     return paths[-1] if paths else None
 
 
 @checked
 def list_variables(ckpt_dir_or_file: Path) -> list[tuple[str, list[int]]]:
-    """(name, shape) of each tensor of a file, or of the latest of a folder."""
+    """Returns (name, shape) for each tensor of a file, or of the latest file of a folder."""
     with _open(ckpt_dir_or_file) as file:
         return [(name, list(file.spec(name)[1])) for name in sorted(file.names())]
 
 
 @checked
 def load_variable(ckpt_dir_or_file: Path, name: str) -> Any:
-    """A tensor of a file, or of the latest of a folder."""
+    """Returns a tensor of a file, or of the latest file of a folder."""
     with _open(ckpt_dir_or_file) as file:
         return np.array(file.read(name))
 
@@ -163,7 +163,7 @@ def _open(path: Path) -> libdist.Checkpoint:
 
 @checked
 class CheckpointManager(Refusing):
-    """Keeps the latest files of a checkpoint in a folder, and removes older ones."""
+    """Keeps the latest files of a checkpoint in a folder and removes older ones."""
 
     _tf_name = "tf.train.CheckpointManager"
 
@@ -178,7 +178,10 @@ class CheckpointManager(Refusing):
         checkpoint_interval: Optional[int] = None,
         init_fn: Optional[Callable[[], Any]] = None,
     ) -> None:
-        """max_to_keep: None: all. checkpoint_interval: save() does nothing before the step_counter went on so far."""
+        """max_to_keep: number of files to keep; None = all.
+
+        checkpoint_interval: save() does nothing until step_counter has advanced by this number.
+        """
         if max_to_keep is not None and max_to_keep <= 0:
             raise ValueError(f"Expected a positive integer or `None` for `max_to_keep`, got {max_to_keep}.")
         if checkpoint_interval is not None and step_counter is None:
@@ -196,32 +199,32 @@ class CheckpointManager(Refusing):
         self._look_again()
 
     def _look_again(self) -> None:
-        """What the folder says of which files there are."""
+        """Looks in the folder for files."""
         self._paths = [path for path in _listed(self._directory) if os.path.exists(path)]
 
     @property
     def directory(self) -> str:
-        """Where the files are."""
+        """The folder of the files."""
         return self._directory
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """What is saved."""
+        """The checkpoint that is saved."""
         return self._checkpoint
 
     @property
     def checkpoint_interval(self) -> Optional[int]:
-        """How many steps are between two files."""
+        """The number of steps between two files."""
         return self._interval
 
     @property
     def checkpoints(self) -> list[str]:
-        """The files that are kept, the latest last."""
+        """The paths of the files that are kept, the latest one last."""
         return list(self._paths)
 
     @property
     def latest_checkpoint(self) -> Optional[str]:
-        """The latest file; None: there is none."""
+        """The path of the latest file; None if there is none."""
         return self._paths[-1] if self._paths else None
 
     def save(
@@ -230,7 +233,7 @@ class CheckpointManager(Refusing):
         check_interval: bool = True,
         options: Optional[CheckpointOptions] = None,
     ) -> Optional[str]:
-        """Writes the next file and gives its path; None where it is not yet time for it."""
+        """Writes the next file and returns its path; None if the interval has not passed."""
         if self._interval is not None and self._step_counter is not None:
             step = int(self._step_counter)
             if check_interval and self._last_step is not None and step < self._last_step + self._interval:
@@ -244,7 +247,7 @@ class CheckpointManager(Refusing):
         writes = save(self._checkpoint, path)
         self._paths = [*(one for one in self._paths if one != path), path]
         listed = list(self._paths)
-        if writes:  # before others are removed: whoever ends in between leaves one that is listed and there
+        if writes:  # before others are removed, so that a file that is listed exists if the process ends in between
             _list(self._directory, listed)
         self._sweep(writes)
         if writes and self._paths != listed:
@@ -252,19 +255,19 @@ class CheckpointManager(Refusing):
         return path
 
     def _sweep(self, writes: bool) -> None:
-        """writes: this worker removes files too, one of several; the others look at none, which may be gone by then."""
+        """Removes old files. writes: this worker, one of several, removes them; the others must not look at them."""
         while self._max_to_keep is not None and len(self._paths) > self._max_to_keep:
             path = self._paths.pop(0)
             if not writes or not os.path.exists(path):
                 continue
             written = os.path.getmtime(path)
             if self._hours is not None and written - self._last_kept >= self._hours * 3600:
-                self._last_kept = written  # stays, and is no longer the manager's
+                self._last_kept = written  # stays, but no longer belongs to the manager
             else:
                 os.remove(path)
 
     def restore_or_initialize(self) -> Optional[str]:
-        """Restores the latest file and gives its path; without one calls init_fn, and gives None."""
+        """Restores the latest file and returns its path. Without a file, calls init_fn and returns None."""
         if self.latest_checkpoint is not None:
             self._checkpoint.restore(self.latest_checkpoint)
             return self.latest_checkpoint
@@ -273,7 +276,7 @@ class CheckpointManager(Refusing):
         return None
 
     def sync(self) -> None:
-        """Nothing: save() has written all when it returns."""
+        """Does nothing: a file is complete when save() returns."""
 
 
 __all__ = [
