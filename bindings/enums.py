@@ -6,8 +6,8 @@
     enums.py --check    compares only; exit status 1 where a file is stale
 
 enums_table.py has a row for each enum of the headers: its name in every language and how its constants are named
-there. What a constant means is said by its comment in the header, and by the row where a language says it in other
-words or the header says nothing. A new constant of an enum is offered by itself; a new enum needs a row.
+there. The meaning of a constant is its comment in the header, unless the row has words for a language, or the
+header has no comment. A new constant of an enum needs nothing else; a new enum needs a row.
 """
 import html
 import itertools
@@ -134,7 +134,7 @@ def java_doc(text, indent=""):
 
 def java_names(row):
     return f"""
-    /** TensorFlow's name of it; null where it has none. */
+    /** Returns TensorFlow's name of this constant; null if it has none. */
     public String tfName() {{
         return Texts.of(DistModule.dist_enum_name(DistModule.DIST_ENUM_{row.names}, code));
     }}
@@ -142,7 +142,7 @@ def java_names(row):
     /**
      * Converts TensorFlow's name{row.from_doc}
      *
-     * @throws DistException INVALID_ARGUMENT another name; the message says which there are
+     * @throws DistException INVALID_ARGUMENT if the name is unknown; the message lists the known names
      */
     public static {row.java} fromName(String name) {{
         int[] out = new int[1];
@@ -158,9 +158,9 @@ def java_enum(row):
     other = f'throw new DistException(Status.INTERNAL, "{row.java}: libdist gave " + code)'
     later = ""
     if row.others:
-        other, later = row.others, f"    /** A number of a later version counts as {row.others}. */\n"
+        other, later = row.others, f"    /** Numbers of later versions count as {row.others}. */\n"
         if other not in [name for name, _, _ in members]:
-            members.append((other, -1, "one that a later version has"))
+            members.append((other, -1, "a constant of a later version"))
     listed = "".join(
         (java_doc(sentence(doc), "    ") if doc else "") + f"    {name}({value}){';' if last else ','}\n"
         for (name, value, doc), last in zip(members, [False] * (len(members) - 1) + [True])

@@ -30,12 +30,12 @@ class Error(Exception):
 
 
 def comment_of(declared):
-    """What the header says of it, on one line; "" for nothing."""
+    """Returns the comment in the header on one line; "" if there is none."""
     return " ".join((declared["comment"] or {"text": ""})["text"].split())
 
 
 class Constant:
-    """One of a row's, as the headers have it."""
+    """A constant of a row, as the headers declare it."""
 
     def __init__(self, row, declared):
         self.name, self.value = declared["name"], declared["value"]
@@ -95,7 +95,7 @@ class Enum:
         return [one for one in self.constants if (language, one.short) not in self.left_out]
 
     def doc_of(self, language, constant=None):
-        """What a constant means, or the type; "" where nobody says it."""
+        """Returns the text for a constant, or for the type; "" if there is none."""
         said, comment = (self.docs.get(constant.short), constant.comment) if constant else (self.doc, self.comment)
         if isinstance(said, dict):
             said = said.get(language)
@@ -147,22 +147,21 @@ TABLE = [
         "DIST_OK", "DIST_", go="Code", java="Status", go_name="Err{}", go_words=False, others="INTERNAL",
         java_body=STATUS_JAVA, left_out={("go", "OK"): "no error is nil"},
         doc={
-            "go": "Code says what kind of failure an error is; the numbers are those of libdist, Abseil and gRPC.\n"
-            "Every code is an error itself, to compare with by errors.Is.",
-            "java": "What kind of failure an exception is; the numbers are those of libdist, Abseil and gRPC.",
-            "python": "What a call came to; the numbers are those of Abseil and gRPC. Every failure is an exception: "
-            "see DistError.",
+            "go": "Code is the kind of a failure. The numbers are those of libdist, Abseil and gRPC.\n"
+            "Each code is an error itself: pass it to errors.Is.",
+            "java": "The kind of a failure. The numbers are those of libdist, Abseil and gRPC.",
+            "python": "The result of a call. The numbers are those of Abseil and gRPC. Every failure raises a DistError.",
         },
         docs={
             "OK": "no failure",
             "CANCELLED": {
                 "go": "Strategy.Cancel was called, or a context ended",
                 "java": "{@link Strategy#cancel} was called, or the thread that runs was interrupted",
-                "python": "Strategy.cancel() or the like ended it",
+                "python": "it was cancelled, for example with Strategy.cancel()",
             },
-            "UNKNOWN": "a function of the program's own failed",
-            "INVALID_ARGUMENT": "the arguments are wrong whatever the state",
-            "FAILED_PRECONDITION": "right arguments, wrong moment: closed, its run has ended, or in the other context",
+            "UNKNOWN": "a function of your own failed",
+            "INVALID_ARGUMENT": "an argument is invalid, whatever the state of the object",
+            "FAILED_PRECONDITION": "not allowed now: closed, its run has ended, or in the other context",
         },
     ),
     Enum(
@@ -198,30 +197,30 @@ TABLE = [
         doc="The operator of a reduction.",
         docs={
             "SUM": "added, left to right by replica id",
-            "MEAN": "the sum, divided by how many there are, or by the weights",
-            "MIN": "the smallest; of booleans: and",
-            "MAX": "the largest; of booleans: or",
+            "MEAN": "the sum, divided by the number of terms or by the sum of the weights",
+            "MIN": "the smallest; for booleans: and",
+            "MAX": "the largest; for booleans: or",
             "PROD": "multiplied",
             "USER": {
-                "go": "the program's own: see ReduceWith",
-                "java": "by the function of {@link CollectiveOptions#reducer}",
-                "python": "by a function of the program's own",
+                "go": "an operator of your own: see ReduceWith",
+                "java": "combined by the function of {@link CollectiveOptions#reducer}",
+                "python": "combined by a function of your own",
             },
         },
     ),
     Enum(
         "DIST_COLLECTIVE_NONE", "DIST_COLLECTIVE_", go="Collective", go_name="Collective{}", others="OTHER",
         doc={
-            "go": "Collective says which collective an error speaks of.",
-            "java": "Which collective an exception, or a row of {@link Strategy#stragglers}, speaks of.",
-            "python": "Which collective an error or a straggler's row speaks of.",
+            "go": "Collective is the collective in which an error was detected.",
+            "java": "The collective of an exception, or of a row of {@link Strategy#stragglers}.",
+            "python": "The collective of an error, or of a row of Strategy.stragglers().",
         },
         docs={
             "NONE": {"java": "none"},
             "ALL_REDUCE": {"java": "{@link Replica#allReduce}"},
             "BROADCAST": {"java": "{@link Replica#broadcast}"},
             "BARRIER": {"java": "{@link Replica#barrier}"},
-            "MERGE_CALL": {"java": "{@link Replica#mergeCall}, and what meets as it does"},
+            "MERGE_CALL": {"java": "{@link Replica#mergeCall}, and operations that work like it"},
             "REDUCE": {"java": "{@link Replica#reduceToRoot}"},
             "REDUCE_SCATTER": {"java": "{@link Replica#reduceScatter}"},
             "ALL_GATHER": {"java": "{@link Replica#allGather}"},
@@ -248,8 +247,8 @@ TABLE = [
         "DIST_STRATEGY_MIRRORED", "DIST_STRATEGY_", go="Kind", java="StrategyKind",
         docs={
             "MESH": {
-                "go": "as MIRRORED, of replicas made of logical devices (TensorFlow: TPUStrategy)",
-                "java": "as MIRRORED, of replicas made of logical devices: see "
+                "go": "like MIRRORED; replicas consist of logical devices (TensorFlow: TPUStrategy)",
+                "java": "like MIRRORED; replicas consist of logical devices: see "
                 "{@link StrategyOptions#deviceAssignment}",
             },
         },
@@ -270,8 +269,8 @@ TABLE = [
             },
             "HOST": {
                 "go": "each replica is a goroutine: Run starts them, or Strategy.Enter takes yours",
-                "java": "none: the program's own threads come in by {@link Strategy#enter}",
-                "python": "none: the program's own threads come in by Strategy.enter()",
+                "java": "your own threads enter with {@link Strategy#enter}",
+                "python": "your own threads enter with Strategy.enter()",
             },
         },
     ),
@@ -279,9 +278,9 @@ TABLE = [
     Enum(
         "DIST_REFORM_EXPLICIT", "DIST_REFORM_", go="Reform", go_name="Reform{}",
         doc={
-            "go": "Reform says when a strategy's workers re-form, where some are lost or have come: Strategy.Reform.",
-            "java": "When a strategy's workers re-form, where some are lost or have come: {@link Strategy#reform()}.",
-            "python": "When a strategy's workers re-form, where some are lost or have come: Strategy.reform().",
+            "go": "Reform is the time at which workers re-form if some are lost or want to join; see Strategy.Reform.",
+            "java": "The time at which workers re-form if some are lost or want to join; see {@link Strategy#reform()}.",
+            "python": "The time at which workers re-form if some are lost or want to join; see Strategy.reform().",
         },
         docs={
             "EXPLICIT": {
@@ -292,7 +291,7 @@ TABLE = [
         },
     ),
     Enum(
-        "DIST_PLACEMENT_FREE", "DIST_PLACEMENT_", go="Placement", docs={"CORES": "each on one core of its own"},
+        "DIST_PLACEMENT_FREE", "DIST_PLACEMENT_", go="Placement", docs={"CORES": "each thread on a core of its own"},
     ),
     Enum(
         "DIST_VALUE_TENSOR", "DIST_VALUE_", go="ValueKind", go_name="{}Value",
@@ -333,28 +332,28 @@ TABLE = [
         names="CROSS_DEVICE",
         docs={
             "DEFAULT": "the strategy's own",
-            "REDUCTION_TO_ONE_DEVICE": "with an operator of the program's, where it gives one",
-            "HOST": "functions of the program's",
+            "REDUCTION_TO_ONE_DEVICE": "on one device, optionally with an operator of your own",
+            "HOST": "functions of your own",
         },
     ),
     Enum("DIST_INPUT_PER_WORKER", "DIST_INPUT_", go="InputMode", names="INPUT_MODE"),
     Enum("DIST_SHARD_AUTO", "DIST_SHARD_", go="ShardPolicy", go_name="Shard{}", names="SHARD_POLICY"),
     Enum(
         "DIST_METRIC_SUM", "DIST_METRIC_", go="MetricKind", go_name="Metric{}",
-        docs={"SUM": "the sum of w * x", "MEAN": "that, divided by the sum of w"},
+        docs={"SUM": "the sum of w * x", "MEAN": "the sum of w * x, divided by the sum of w"},
     ),
     Enum(
         "DIST_APPLY_SGD", "DIST_APPLY_", java="Apply", go_name="apply{}", go_words=False,
-        doc={"go": "The kinds of dist_apply_options.", "python": "How reduce_apply() uses a reduced gradient."},
-        docs={"CALLBACK": "a function of the program's"},
+        doc={"go": "The kinds of dist_apply_options.", "python": "The way in which reduce_apply() uses a reduced gradient."},
+        docs={"CALLBACK": "a function of your own"},
         left_out={("java", "all"): "methods there: Optimizer.sgd(), Optimizer.function()"},
     ),
     Enum(
         "DIST_PREEMPTION_NONE", "DIST_PREEMPTION_", go="PreemptionState", go_name="Preemption{}",
         doc={
-            "go": "PreemptionState says what a look at the notice came to: PreemptionHandler.SaveIfPreempted.",
-            "java": "What a look at the notice came to: {@link PreemptionHandler#saveIfPreempted}.",
-            "python": "What a look at the notice came to: PreemptionHandler.save_if_preempted().",
+            "go": "PreemptionState is the state of a preemption; see PreemptionHandler.SaveIfPreempted.",
+            "java": "The state of a preemption; see {@link PreemptionHandler#saveIfPreempted}.",
+            "python": "The state of a preemption; see PreemptionHandler.save_if_preempted().",
         },
     ),
     Enum("DIST_DEVICE_ORDER_AUTO", "DIST_DEVICE_ORDER_", go="DeviceOrder", go_name="DeviceOrder{}"),
@@ -373,20 +372,20 @@ TABLE = [
         left_out={("java", "all"): "an exception says the limit that was passed"},
     ),
     Enum(
-        "DIST_PRIORITY_MIN", "DIST_", doc={"go": "The least and the greatest priority of a request: SubmitOptions."},
+        "DIST_PRIORITY_MIN", "DIST_", doc={"go": "The lowest and the highest priority of a request; see SubmitOptions."},
         left_out={("java", "all"): "they are constants of SubmitOptions"},
     ),
     Enum(
-        "DIST_TASK_UNSET", "DIST_", doc={"go": "Of a task: none is given, or known."},
+        "DIST_TASK_UNSET", "DIST_", doc={"go": "The index of a task that is not given or not known."},
         left_out={("java", "all"): "an empty OptionalInt stands for it", ("python", "all"): "None stands for it"},
     ),
     Enum(
-        "DIST_MAX_CLUSTER_TEXT_BYTES", "DIST_", doc={"go": "Limits of what describes a cluster."},
+        "DIST_MAX_CLUSTER_TEXT_BYTES", "DIST_", doc={"go": "Limits of the description of a cluster."},
         left_out={("java", "all"): "an exception says the limit that was passed"},
     ),
     Enum(
         "DIST_PARTITIONER_MIN_SHARD_BYTES", "DIST_PARTITIONER_", go_name="Partitioner{}",
-        doc={"go": "TensorFlow's defaults of MinSizeShards."},
+        doc={"go": "TensorFlow's defaults for MinSizeShards."},
         left_out={("java", "all"): "they are constants of Partitioners", ("python", "all"): "they are the defaults of arguments"},
     ),
     Enum(
@@ -395,6 +394,6 @@ TABLE = [
     ),
     Enum(
         "DIST_LOG_ERROR", "DIST_LOG_", go="LogLevel", go_name="Log{}",
-        docs={"ERROR": "something failed", "WARNING": "something may fail", "INFO": "for who looks"},
+        docs={"ERROR": "something failed", "WARNING": "something may fail", "INFO": "information for diagnosis"},
     ),
 ]

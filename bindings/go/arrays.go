@@ -4,7 +4,7 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// Conversions of lists of numbers to and from C, where nested lists are flat and row-major. nil stays nil, which
+// Conversions of lists of numbers to and from C, in which nested lists are flat and row-major. nil stays nil, which
 // stands for NULL.
 
 func int64sOf(numbers []int) []int64 {

@@ -14,7 +14,7 @@ import (
 // registry maps the tokens that libdist has to callbacks and other objects of the program. A token never stands
 // for another object later.
 var registry struct {
-	entries sync.Map // int64 to what was registered
+	entries sync.Map // from int64 to the registered objects
 	last    atomic.Int64
 	// Some of the entries, by the low bits of their tokens, so that a callback finds them without a hash.
 	recent [64]atomic.Pointer[registration]

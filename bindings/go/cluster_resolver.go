@@ -14,8 +14,8 @@ import (
 // creates a resolver or queries one made by [NewTFConfigResolver].
 type ClusterResolver struct {
 	object
-	of    *Strategy     // whose it is, where it is borrowed
-	hosts []*hostAnswer // the program's own resolvers in it
+	of    *Strategy     // owner of a borrowed handle; otherwise nil
+	hosts []*hostAnswer // the resolvers of your own in it
 }
 
 // Given returns a pointer to value, for option fields that are pointers.

@@ -64,7 +64,7 @@ func common(options []Option) (tag string, timeout int64, quick bool) {
 		}
 		if o.tag != "" {
 			if checkText(o.tag) != nil {
-				return "", 0, false // where it is refused
+				return "", 0, false // C rejects it
 			}
 			tag = o.tag
 		}

@@ -20,8 +20,8 @@ func (r *Replica) meet(in, out []Array, options []Option,
 	if c.err != nil {
 		return c.err
 	}
-	// With several contributions `in` is that many lists; the outputs say how long one is. On those who write no output
-	// it is the input's.
+	// With several contributions, in has that many lists, each as long as out. A member without outputs divides the
+	// length of in instead.
 	n := len(out)
 	if out == nil {
 		n = len(in)

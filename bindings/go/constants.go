@@ -15,7 +15,7 @@ type Choice int
 
 // The values of a Choice.
 const (
-	DefaultChoice Choice = 0 // libdist's own
+	DefaultChoice Choice = 0 // libdist's default
 	Yes           Choice = 1
 	No            Choice = 2
 )

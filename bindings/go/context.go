@@ -37,10 +37,10 @@ func cancelWhere(ctx context.Context, asks func() bool) (*canceller, error) {
 	ask := func() {
 		defer close(c.asked)
 		if asks() {
-			_ = cdist.Dist_cancel_signal(c.native, why(ctx).Error()) // refuses only what no program can give here
+			_ = cdist.Dist_cancel_signal(c.native, why(ctx).Error()) // fails only for arguments that cannot occur here
 		}
 	}
-	if ctx.Err() != nil { // what begins with it ends at once
+	if ctx.Err() != nil { // a call that starts with it fails at once
 		ask()
 	} else {
 		c.stop = context.AfterFunc(ctx, ask)
@@ -131,7 +131,7 @@ func newTimedCall(ctx context.Context) (*timedCall, error) {
 	call := &timedCall{ctx: contextOr(ctx)}
 	if over := call.ctx.Err(); over != nil || call.late() {
 		report := endedBefore(call.ctx, "the context ended before the call began")
-		if over == nil { // it will come to know, maybe by now
+		if over == nil { // it will be notified, or has been by now
 			report.Code, report.cause = ErrDeadlineExceeded, context.DeadlineExceeded
 		}
 		return nil, report

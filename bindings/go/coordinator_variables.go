@@ -76,7 +76,7 @@ func (c *Coordinator) VariableParts(name string) ([]VariablePart, error) {
 	parts := make([]VariablePart, n)
 	for i := range parts {
 		if err := c.with(func(native int64) error {
-			var device string // of its own: what C gets a pointer into has no other pointers
+			var device string // a variable of its own: memory that C may write to must contain no other pointers
 			var begin, rows int64
 			err := cdist.Dist_coordinator_variable_part(native, name, int64(i), &device, &begin, &rows)
 			parts[i] = VariablePart{Device: device, Begin: int(begin), Rows: int(rows)}

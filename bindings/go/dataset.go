@@ -11,8 +11,8 @@ import (
 // A Dataset produces batches, each of which is split over the replicas.
 type Dataset struct {
 	object
-	sources []*sourceCall // whose errors its iterators may get
-	workers *Strategy     // whose other workers a step waits for; nil: for none
+	sources []*sourceCall // their errors are returned by iterators
+	workers *Strategy     // a step waits for its other workers; nil = none
 }
 
 // SourceFunc returns element index (0, 1, 2, ... in each pass): a tensor, or a list, tuple or dictionary.

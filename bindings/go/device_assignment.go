@@ -13,7 +13,7 @@ import (
 // one.
 type DeviceAssignment struct {
 	object
-	of *Strategy // whose it is, where it is borrowed
+	of *Strategy // owner of a borrowed handle; otherwise nil
 }
 
 func ownAssignment(native int64, err error) (*DeviceAssignment, error) {
@@ -64,7 +64,7 @@ func (t *Topology) NewDeviceAssignmentFromCores(coreAssignment [][][]int) (*Devi
 	topology := u.topology(t)
 	rank := t.MeshRank()
 	if len(coreAssignment) > 0 && len(coreAssignment[0]) > 0 {
-		rank = len(coreAssignment[0][0]) // another than the mesh's is libdist's to refuse
+		rank = len(coreAssignment[0][0]) // libdist rejects a rank that differs from the mesh's
 	}
 	coordinates, devices, err := flat(coreAssignment, rank, "replica", "logical device")
 	u.fail(err)

@@ -6,21 +6,21 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// Code says what kind of failure an error is; the numbers are those of libdist, Abseil and gRPC.
-// Every code is an error itself, to compare with by errors.Is.
+// Code is the kind of a failure. The numbers are those of libdist, Abseil and gRPC.
+// Each code is an error itself: pass it to errors.Is.
 type Code int
 
 // The values of Code.
 const (
 	ErrCancelled          Code = 1  // Strategy.Cancel was called, or a context ended
-	ErrUnknown            Code = 2  // a function of the program's own failed
-	ErrInvalidArgument    Code = 3  // the arguments are wrong whatever the state
+	ErrUnknown            Code = 2  // a function of your own failed
+	ErrInvalidArgument    Code = 3  // an argument is invalid, whatever the state of the object
 	ErrDeadlineExceeded   Code = 4  // a peer did not arrive, or the run did not end, in time
 	ErrNotFound           Code = 5  // no such key, name or file
 	ErrAlreadyExists      Code = 6  // the name is already in use
 	ErrPermissionDenied   Code = 7  // the operating system denied access
 	ErrResourceExhausted  Code = 8  // out of memory, or a thread could not be created
-	ErrFailedPrecondition Code = 9  // right arguments, wrong moment: closed, its run has ended, or in the other context
+	ErrFailedPrecondition Code = 9  // not allowed now: closed, its run has ended, or in the other context
 	ErrAborted            Code = 10 // a peer failed first; the report names it
 	ErrOutOfRange         Code = 11 // past the end: a source or a file has no more elements
 	ErrUnimplemented      Code = 12 // not supported by this strategy, dtype or build
@@ -56,14 +56,14 @@ type ReduceOp int
 // The values of ReduceOp.
 const (
 	Sum        ReduceOp = 0x101 // added, left to right by replica id
-	Mean       ReduceOp = 0x102 // the sum, divided by how many there are, or by the weights
-	Min        ReduceOp = 0x103 // the smallest; of booleans: and
-	Max        ReduceOp = 0x104 // the largest; of booleans: or
+	Mean       ReduceOp = 0x102 // the sum, divided by the number of terms or by the sum of the weights
+	Min        ReduceOp = 0x103 // the smallest; for booleans: and
+	Max        ReduceOp = 0x104 // the largest; for booleans: or
 	Prod       ReduceOp = 0x105 // multiplied
-	ReduceUser ReduceOp = 0x106 // the program's own: see ReduceWith
+	ReduceUser ReduceOp = 0x106 // an operator of your own: see ReduceWith
 )
 
-// Collective says which collective an error speaks of.
+// Collective is the collective in which an error was detected.
 type Collective int
 
 // The values of Collective.
@@ -115,7 +115,7 @@ const (
 	OneDevice           Kind = 0x501 // one replica, for programs that run on one or on many
 	Default             Kind = 0x502 // one replica; used by programs that do not choose a strategy
 	CentralStorage      Kind = 0x503 // R replicas; every variable has one copy, which all replicas read
-	Mesh                Kind = 0x504 // as Mirrored, of replicas made of logical devices (TensorFlow: TPUStrategy)
+	Mesh                Kind = 0x504 // like Mirrored; replicas consist of logical devices (TensorFlow: TPUStrategy)
 	MultiWorkerMirrored Kind = 0x505 // like Mirrored, with replicas in all workers of a cluster
 	ParameterServer     Kind = 0x506 // variables on servers; a coordinator runs closures on workers
 )
@@ -142,7 +142,7 @@ const (
 	GlooTransport Transport = 0x703 // control over gRPC, data over Gloo: not encrypted, on additional ports
 )
 
-// Reform says when a strategy's workers re-form, where some are lost or have come: Strategy.Reform.
+// Reform is the time at which workers re-form if some are lost or want to join; see Strategy.Reform.
 type Reform int
 
 // The values of Reform.
@@ -157,7 +157,7 @@ type Placement int
 // The values of Placement.
 const (
 	Free  Placement = 0x900 // the operating system decides
-	Cores Placement = 0x901 // each on one core of its own
+	Cores Placement = 0x901 // each thread on a core of its own
 )
 
 // ValueKind is the kind of a value.
@@ -260,7 +260,7 @@ type LogLevel int
 const (
 	LogError   LogLevel = 0x1401 // something failed
 	LogWarning LogLevel = 0x1402 // something may fail
-	LogInfo    LogLevel = 0x1403 // for who looks
+	LogInfo    LogLevel = 0x1403 // information for diagnosis
 )
 
 // Scatter is the operator of a scatter: row indices[k] of the variable becomes op(that row, values[k]).
@@ -284,8 +284,8 @@ type CrossDeviceKind int
 // The values of CrossDeviceKind.
 const (
 	CrossDeviceDefault              CrossDeviceKind = 0x1000 // the strategy's own
-	CrossDeviceReductionToOneDevice CrossDeviceKind = 0x1001 // with an operator of the program's, where it gives one
-	CrossDeviceHost                 CrossDeviceKind = 0x1002 // functions of the program's
+	CrossDeviceReductionToOneDevice CrossDeviceKind = 0x1001 // on one device, optionally with an operator of your own
+	CrossDeviceHost                 CrossDeviceKind = 0x1002 // functions of your own
 )
 
 // MetricKind is the number that a metric computes over all updates of all replicas.
@@ -294,14 +294,14 @@ type MetricKind int
 // The values of MetricKind.
 const (
 	MetricSum      MetricKind = 0x1501 // the sum of w * x
-	MetricMean     MetricKind = 0x1502 // that, divided by the sum of w
+	MetricMean     MetricKind = 0x1502 // the sum of w * x, divided by the sum of w
 	MetricAccuracy MetricKind = 0x1503 // the fraction of predictions that equal their labels
 )
 
 // The kinds of dist_apply_options.
 const (
 	applySGD      = 0x1601 // the built-in gradient descent, with momentum
-	applyCallback = 0x1602 // a function of the program's
+	applyCallback = 0x1602 // a function of your own
 )
 
 // PartitionKind is the way in which a tensor is distributed over the logical devices of a replica.
@@ -327,12 +327,12 @@ const (
 	EdgeNone    Edge = 0x1804 // nothing: the result ends at the edge
 )
 
-// Of a task: none is given, or known.
+// The index of a task that is not given or not known.
 const (
 	TaskUnset = -2147483648
 )
 
-// Limits of what describes a cluster.
+// Limits of the description of a cluster.
 const (
 	MaxClusterTextBytes = 1048576 // a JSON text, or a list of hosts
 	MaxClusterDepth     = 32      // nesting depth of objects and lists
@@ -343,20 +343,20 @@ const (
 	MaxAddressBytes     = 512 // an address, and the other texts that resolvers return
 )
 
-// The least and the greatest priority of a request: SubmitOptions.
+// The lowest and the highest priority of a request; see SubmitOptions.
 const (
 	PriorityMin = -7
 	PriorityMax = 7
 )
 
-// TensorFlow's defaults of MinSizeShards.
+// TensorFlow's defaults for MinSizeShards.
 const (
 	PartitionerMinShardBytes = 262144
 	PartitionerMaxShards     = 1
 	PartitionerBytesPerText  = 16
 )
 
-// PreemptionState says what a look at the notice came to: PreemptionHandler.SaveIfPreempted.
+// PreemptionState is the state of a preemption; see PreemptionHandler.SaveIfPreempted.
 type PreemptionState int
 
 // The values of PreemptionState.

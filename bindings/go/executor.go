@@ -54,7 +54,7 @@ func (u *uses) numThreads(e *Executor) int {
 // Execute is called by libdist when a loop starts. 0 means that the task has been called or will be.
 func (callbacks) Execute(token, task, data int64) int {
 	execute := registered[loops](token)
-	if execute == nil { // of a strategy whose Shutdown has left functions behind
+	if execute == nil { // the strategy was shut down while functions were running
 		return 1
 	}
 	taken := new(atomic.Bool) // called, or refused

@@ -31,7 +31,7 @@ func (r *run) onGoroutines() error {
 		}()
 	}
 	all.Wait()
-	for _, err := range results { // every replica gets the run's status, but for one that a Shutdown kept out
+	for _, err := range results { // every replica gets the run's status, except one that Shutdown kept out
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (s *Strategy) runValuesOnGoroutines(ctx context.Context, fn ValuesFunc, arg
 			result.Close()
 			return err
 		}
-		if result != nil { // taken over: what the program does with it later does not matter
+		if result != nil { // retained, so that the program may close it later
 			native, err := result.handOver()
 			results[mine] = ownValue(native)
 			return err
@@ -117,7 +117,7 @@ func (s *Strategy) componentsOf(v *Value, all *Closer) ([]*Value, error) {
 	}
 	defer results.Close()
 	for i := range components {
-		// One for all where nothing in it is any replica's own.
+		// One value for all replicas if no part of it is per-replica.
 		components[i] = Keep(all, results.Item(min(i, results.Len()-1)))
 	}
 	return components, nil

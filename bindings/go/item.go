@@ -27,8 +27,8 @@ type Item struct {
 
 	mu   sync.Mutex
 	work int64 // 0: it has ended
-	own  error // what Batch.End, or its step, said
-	left []any // results that nobody had taken at its end
+	own  error // error from Batch.End or from the step
+	left []any // results that had not been taken on completion
 }
 
 // Submit enqueues an item and returns immediately. [Batch.UserData] returns userData in the steps. The end of
@@ -61,7 +61,7 @@ func (b *Batcher) Submit(ctx context.Context, userData any, options ItemOptions)
 	defer item.mu.Unlock()
 	var work int64
 	err = options.submit(item.ctx, &u, native, item.token, queue, &work)
-	b.drop() // who closes it while it has items is refused by libdist
+	b.drop() // libdist rejects closing a batcher that has items
 	if item.work = work; err != nil {
 		forget(item.token)
 		close(item.done) // as in Strategy.Submit

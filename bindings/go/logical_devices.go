@@ -201,7 +201,7 @@ func (r *Replica) RunOnDevices(fn ValuesFunc, args *Value, options *DevicesOptio
 		return nil, u.err
 	}
 	if r == nil {
-		r = &Replica{shared: &failures{}} // libdist says what it has to say
+		r = &Replica{shared: &failures{}} // libdist returns the error
 	}
 	run := &devicesRun{replica: r, ctx: options.Context, fn: fn, failed: make([]error, r.strategy.NumLogicalDevices())}
 	token := registerIf(fn != nil, run)

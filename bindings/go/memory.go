@@ -31,8 +31,8 @@ const (
 type memoryBound struct {
 	held  *atomic.Int64 // C's counter
 	slack atomic.Int64
-	next  atomic.Int64 // where the collector is called
-	mu    sync.Mutex   // of who calls it; the others wait, so that they make no more meanwhile
+	next  atomic.Int64 // size at which the collector is called
+	mu    sync.Mutex   // held while the collector runs, so that others allocate no more meanwhile
 }
 
 // bound is called when an object with libdist memory has been created.

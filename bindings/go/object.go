@@ -17,12 +17,12 @@ type object struct {
 	closed  bool
 	lazy    bool               // the native object ends when nothing refers to o any more, closed or not
 	destroy func(native int64) // nil: borrowed
-	forget  func(native int64) // in the place of destroy where the collector found it; nil: destroy
+	forget  func(native int64) // called in place of destroy by the garbage collector; nil = destroy
 	cleanup runtime.Cleanup
-	owner   any        // what must live as long
+	owner   any        // kept alive as long as the object
 	given   *attached  // functions in the options with which it was created: they end after it
-	idle    *sync.Cond // of mu: a use has ended, or ending changed; nil: nobody wants to know
-	ending  bool       // who closes it waits for its uses: new ones wait for how that ends
+	idle    *sync.Cond // of mu: signalled when a use ends or ending changes; nil = nothing waits
+	ending  bool       // Close waits for the uses to end, and new uses wait for its result
 	shut    bool       // new uses are refused
 }
 
@@ -405,7 +405,7 @@ func (u *uses) values(list []*Value) []int64 {
 func adopt(native int64, err error) (*Value, error) {
 	made := ownValue(native)
 	if err != nil {
-		made.Close() // what an operator that panicked computed
+		made.Close() // the result of an operator that panicked
 		return nil, fromNative(err)
 	}
 	return made, nil

@@ -174,7 +174,7 @@ type RemoteValue struct {
 	object
 	call    *timedCall // nil: it is a closure's
 	asking  sync.Mutex
-	arrived chan struct{} // closed when the call has ended; nil: nobody has waited with a context
+	arrived chan struct{} // closed when the call has completed; nil = no wait with a context yet
 }
 
 // newRemoteValue keeps its client alive, because closing the client would end the call.
@@ -272,7 +272,7 @@ func (r *RemoteValue) Cancel() error {
 func (r *RemoteValue) Close() error {
 	if r != nil {
 		if r.call != nil {
-			_ = r.Cancel() // refused where it is closed
+			_ = r.Cancel() // fails if the value is closed
 		}
 		r.close()
 	}

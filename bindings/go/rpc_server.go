@@ -173,11 +173,11 @@ const askEvery = 5 * time.Millisecond
 type methodContext struct {
 	context.Context // over as far as is known
 	cause           context.CancelCauseFunc
-	over            error              // the cause where nobody waits
+	over            error              // the cause if no client waits
 	stop            context.CancelFunc // of the deadline
 	watched         sync.Once
 	mu              sync.Mutex
-	cancel          int64 // libdist's; 0: the call is over, and with it that object
+	cancel          int64 // belongs to libdist; 0 = the call has ended
 }
 
 func newMethodContext(cancel int64, timeout time.Duration, over error) *methodContext {

@@ -152,7 +152,7 @@ func Collect[T any](ctx context.Context, s *Strategy, fn func(r *Replica) (T, er
 
 func (s *Strategy) run(ctx context.Context, fn ReplicaFunc, values ValuesFunc, call func(r *run, cancel int64) error) error {
 	ctx, s = contextOr(ctx), s.orNil()
-	if ctx.Err() != nil && !s.hasPeers() { // who have to hear of it
+	if ctx.Err() != nil && !s.hasPeers() { // peers must be notified
 		return notBegun(ctx)
 	}
 	r := s.newRun(fn != nil || values != nil)
@@ -257,7 +257,7 @@ func (r *run) end(cancel *canceller) {
 // endWell ends a run of s that has succeeded, and keeps it for the next one.
 func (r *run) endWell(s *Strategy, cancel *canceller) {
 	cancel.end()
-	if raceDetector { // which does not see that libdist's threads have ended their parts
+	if raceDetector { // it does not see that libdist's threads have finished
 		r.left()
 	}
 	if s.threads == Goroutines || s.borrowed || r.shared.some.Load() {

@@ -40,7 +40,7 @@ type Strategy struct {
 	coordinator *sharedCoordinator
 	held        *holdings
 
-	functionsRun object   // calls in which functions of the program's run: Close refuses, as it may be one of those
+	functionsRun object   // calls in which functions of the program run: Close fails, since one of them may have called it
 	entered      insiders // replicas without a run whose functions have not returned
 
 	replica *Replica // of a default strategy, outside of runs

@@ -25,7 +25,7 @@ type Request struct {
 	stop     func() bool // ends the watch of ctx; nil: there is none
 
 	mu    sync.Mutex
-	own   error // what fn returned before the end
+	own   error // result of fn
 	work  int64 // 0: it has ended
 	ended bool
 }
@@ -67,7 +67,7 @@ func (s *Strategy) Submit(ctx context.Context, fn ReplicaFunc, options SubmitOpt
 	if r.work = work; err != nil {
 		r.mu.Unlock()
 		forget(r.token)
-		close(r.done) // for who has found it meanwhile, and waits for its end
+		close(r.done) // wakes callers that have found it and wait for it
 		u.end()
 		return nil, err
 	}
@@ -255,7 +255,7 @@ func (r *Request) arrived(work int64) {
 	}
 	r.err = err
 	r.strategy.dropRun(nil)
-	forget(r.token) // after the uses: who closes the strategy finds it as long as there are any
+	forget(r.token) // after its uses, because closing the strategy must find it until then
 	close(r.done)
 	if to := r.options.Completions; to != nil {
 		select {

@@ -12,7 +12,7 @@ type Tensor[T Element] struct {
 	Shape   []int // nil = one dimension with all of Data; []int{} (Scalar) = no dimensions, one element
 	Strides []int // nil = row-major without gaps; must not be negative
 
-	owner *object // of memory that is libdist's
+	owner *object // owner of memory of libdist
 }
 
 // Of returns a tensor of a slice, with the given dimensions. Without dimensions, the tensor has one, with all

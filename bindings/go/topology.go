@@ -9,7 +9,7 @@ import "libdist.example/dist/internal/cdist"
 // one before it.
 type Topology struct {
 	object
-	of *DeviceAssignment // whose it is, where it is borrowed
+	of *DeviceAssignment // owner of a borrowed handle; otherwise nil
 }
 
 func ownTopology(native int64, err error) (*Topology, error) {

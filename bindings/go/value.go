@@ -14,7 +14,7 @@ import (
 // releases.
 type Value struct {
 	object
-	taken *taken // of a value that ends with a function of the program's, or with a loop's body
+	taken *taken // for a value that is closed when your function or the loop body ends
 }
 
 // taken are the items that were taken out of such a value, and out of these items. They are closed with it.

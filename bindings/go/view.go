@@ -8,10 +8,10 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// A tensor of libdist's memory has an owner, which calls hold while they use the tensor, and refuse where it is closed.
-// A slice is invisible: Go's collector does not see that it leads into C's memory. So what a program may keep is either
-// a copy in memory of Go's (Read, Value.Tensor, Value.Shard), or there for the time of one function (View, the arguments
-// of functions), or a variable's, which the collector does not end once a program has looked into it.
+// A tensor in libdist's memory has an owner. Calls hold it while they use the tensor, and fail if it is closed. Go's
+// garbage collector does not see that a slice refers to C memory. So a slice that a program gets is either a copy in Go
+// memory (Read, Value.Tensor, Value.Shard), or valid during one function (View, arguments of functions), or a
+// variable's memory, and the collector never closes a variable whose memory a program has requested.
 
 // borrow calls fn with the owner of tensors that are valid during the call.
 func borrow(fn func(owner *object) error) error {

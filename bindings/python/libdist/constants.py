@@ -8,18 +8,18 @@ from enum import IntEnum
 
 
 class Status(IntEnum):
-    """What a call came to; the numbers are those of Abseil and gRPC. Every failure is an exception: see DistError."""
+    """The result of a call. The numbers are those of Abseil and gRPC. Every failure raises a DistError."""
 
     OK = 0  # no failure
-    CANCELLED = 1  # Strategy.cancel() or the like ended it
-    UNKNOWN = 2  # a function of the program's own failed
-    INVALID_ARGUMENT = 3  # the arguments are wrong whatever the state
+    CANCELLED = 1  # it was cancelled, for example with Strategy.cancel()
+    UNKNOWN = 2  # a function of your own failed
+    INVALID_ARGUMENT = 3  # an argument is invalid, whatever the state of the object
     DEADLINE_EXCEEDED = 4  # a peer did not arrive, or the run did not end, in time
     NOT_FOUND = 5  # no such key, name or file
     ALREADY_EXISTS = 6  # the name is already in use
     PERMISSION_DENIED = 7  # the operating system denied access
     RESOURCE_EXHAUSTED = 8  # out of memory, or a thread could not be created
-    FAILED_PRECONDITION = 9  # right arguments, wrong moment: closed, its run has ended, or in the other context
+    FAILED_PRECONDITION = 9  # not allowed now: closed, its run has ended, or in the other context
     ABORTED = 10  # a peer failed first; the report names it
     OUT_OF_RANGE = 11  # past the end: a source or a file has no more elements
     UNIMPLEMENTED = 12  # not supported by this strategy, dtype or build
@@ -51,15 +51,15 @@ class ReduceOp(IntEnum):
     """The operator of a reduction."""
 
     SUM = 0x101  # added, left to right by replica id
-    MEAN = 0x102  # the sum, divided by how many there are, or by the weights
-    MIN = 0x103  # the smallest; of booleans: and
-    MAX = 0x104  # the largest; of booleans: or
+    MEAN = 0x102  # the sum, divided by the number of terms or by the sum of the weights
+    MIN = 0x103  # the smallest; for booleans: and
+    MAX = 0x104  # the largest; for booleans: or
     PROD = 0x105  # multiplied
-    USER = 0x106  # by a function of the program's own
+    USER = 0x106  # combined by a function of your own
 
 
 class Collective(IntEnum):
-    """Which collective an error or a straggler's row speaks of."""
+    """The collective of an error, or of a row of Strategy.stragglers()."""
 
     NONE = 0
     ALL_REDUCE = 0x201
@@ -112,7 +112,7 @@ class Threads(IntEnum):
 
     CALLER = 0x600  # run()'s caller is replica 0; the others are library threads
     LIBRARY = 0x601  # all are library threads; run()'s caller waits
-    HOST = 0x602  # none: the program's own threads come in by Strategy.enter()
+    HOST = 0x602  # your own threads enter with Strategy.enter()
 
 
 class Transport(IntEnum):
@@ -126,7 +126,7 @@ class Transport(IntEnum):
 
 
 class Reform(IntEnum):
-    """When a strategy's workers re-form, where some are lost or have come: Strategy.reform()."""
+    """The time at which workers re-form if some are lost or want to join; see Strategy.reform()."""
 
     EXPLICIT = 0x800  # when Strategy.reform() is called
     AT_NEXT_RUN = 0x801  # also at the start of a run, if it is due
@@ -136,7 +136,7 @@ class Placement(IntEnum):
     """The placement of library threads on CPUs."""
 
     FREE = 0x900  # the operating system decides
-    CORES = 0x901  # each on one core of its own
+    CORES = 0x901  # each thread on a core of its own
 
 
 class ValueKind(IntEnum):
@@ -219,7 +219,7 @@ class LogLevel(IntEnum):
 
     ERROR = 0x1401  # something failed
     WARNING = 0x1402  # something may fail
-    INFO = 0x1403  # for who looks
+    INFO = 0x1403  # information for diagnosis
 
 
 class Scatter(IntEnum):
@@ -239,23 +239,23 @@ class CrossDeviceKind(IntEnum):
     """The implementation that reduces values outside runs (TensorFlow: CrossDeviceOps)."""
 
     DEFAULT = 0x1000  # the strategy's own
-    REDUCTION_TO_ONE_DEVICE = 0x1001  # with an operator of the program's, where it gives one
-    HOST = 0x1002  # functions of the program's
+    REDUCTION_TO_ONE_DEVICE = 0x1001  # on one device, optionally with an operator of your own
+    HOST = 0x1002  # functions of your own
 
 
 class MetricKind(IntEnum):
     """The number that a metric computes over all updates of all replicas."""
 
     SUM = 0x1501  # the sum of w * x
-    MEAN = 0x1502  # that, divided by the sum of w
+    MEAN = 0x1502  # the sum of w * x, divided by the sum of w
     ACCURACY = 0x1503  # the fraction of predictions that equal their labels
 
 
 class Apply(IntEnum):
-    """How reduce_apply() uses a reduced gradient."""
+    """The way in which reduce_apply() uses a reduced gradient."""
 
     SGD = 0x1601  # the built-in gradient descent, with momentum
-    CALLBACK = 0x1602  # a function of the program's
+    CALLBACK = 0x1602  # a function of your own
 
 
 class PartitionKind(IntEnum):
@@ -290,7 +290,7 @@ PRIORITY_MAX: int = 7
 
 
 class PreemptionState(IntEnum):
-    """What a look at the notice came to: PreemptionHandler.save_if_preempted()."""
+    """The state of a preemption; see PreemptionHandler.save_if_preempted()."""
 
     NONE = 0x1A00  # no notice has been given
     SAVED = 0x1A01  # the checkpoint is saved; the job continues until the grace period ends

@@ -20,5 +20,5 @@ func main() {
 		err = syscall.Exec(path, append([]string{"dist-info"}, os.Args[1:]...), environment)
 	}
 	fmt.Fprintln(os.Stderr, "dist-info:", err)
-	os.Exit(125) // like dist-info, whose status 1 means that it has found a problem
+	os.Exit(125) // like dist-info, which uses status 1 for a problem that it found
 }

@@ -16,7 +16,7 @@ public final class BatchIterator extends NativeObject implements Iterator<Value>
     private final Strategy workers; // whose other workers a step waits for; null: none
     private final Target target; // the source's; null: none
     private Value ahead; // asked for by hasNext()
-    private Position before; // where the pass was then
+    private Position before; // position of the pass at that time
 
     BatchIterator(Strategy workers, long handle, Target target) {
         super(new Native("iterator", handle, DistModule::dist_iterator_destroy));

@@ -3,7 +3,7 @@
 
 package org.libdist;
 
-/** Which collective an exception, or a row of {@link Strategy#stragglers}, speaks of. */
+/** The collective of an exception, or of a row of {@link Strategy#stragglers}. */
 public enum Collective {
     /** None. */
     NONE(0),
@@ -13,7 +13,7 @@ public enum Collective {
     BROADCAST(0x202),
     /** {@link Replica#barrier}. */
     BARRIER(0x203),
-    /** {@link Replica#mergeCall}, and what meets as it does. */
+    /** {@link Replica#mergeCall}, and operations that work like it. */
     MERGE_CALL(0x204),
     /** The end of the replica function, where all replicas also wait for each other. */
     RETURN(0x205),
@@ -39,7 +39,7 @@ public enum Collective {
     HALO_EXCHANGE(0x20F),
     /** {@link Replica#reshard}. */
     RESHARD(0x210),
-    /** One that a later version has. */
+    /** A constant of a later version. */
     OTHER(-1);
 
     final int code;
@@ -48,7 +48,7 @@ public enum Collective {
         this.code = code;
     }
 
-    /** A number of a later version counts as OTHER. */
+    /** Numbers of later versions count as OTHER. */
     static Collective of(int code) {
         return switch (code) {
             case 0 -> NONE;

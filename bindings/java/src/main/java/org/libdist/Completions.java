@@ -51,7 +51,7 @@ final class Completions {
         Target target = Upcalls.known(DistModule.dist_request_user_data(out[0]));
         if (target != null) {
             ((Request.Call<?>) target).arrived(out[0]);
-        } else { // an item that has come once more after its end
+        } else { // another arrival of an item that has been finished
             DistModule.dist_request_destroy(out[0]);
         }
         return true;

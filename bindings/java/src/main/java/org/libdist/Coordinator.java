@@ -364,7 +364,7 @@ public final class Coordinator extends NativeObject {
 
     /**
      * Ends the coordinator if no other owner holds it. Unfinished closures, and schedule() and join() calls
-     * in progress, fail with CANCELLED; it waits for other calls. The servers are told to stop. Remote values
+     * in progress, fail with CANCELLED; it waits for other calls. The servers are asked to stop. Remote values
      * stay readable.
      *
      * @throws DistException FAILED_PRECONDITION the partitioner is running

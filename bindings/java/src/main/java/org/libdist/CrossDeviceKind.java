@@ -9,9 +9,9 @@ import org.libdist.internal.DistModule;
 public enum CrossDeviceKind {
     /** The strategy's own. */
     DEFAULT(0x1000),
-    /** With an operator of the program's, where it gives one. */
+    /** On one device, optionally with an operator of your own. */
     REDUCTION_TO_ONE_DEVICE(0x1001),
-    /** Functions of the program's. */
+    /** Functions of your own. */
     HOST(0x1002);
 
     final int code;
@@ -29,7 +29,7 @@ public enum CrossDeviceKind {
         };
     }
 
-    /** TensorFlow's name of it; null where it has none. */
+    /** Returns TensorFlow's name of this constant; null if it has none. */
     public String tfName() {
         return Texts.of(DistModule.dist_enum_name(DistModule.DIST_ENUM_CROSS_DEVICE, code));
     }
@@ -37,7 +37,7 @@ public enum CrossDeviceKind {
     /**
      * Converts TensorFlow's name. Upper and lower case are equal. Use it for settings from files and command lines.
      *
-     * @throws DistException INVALID_ARGUMENT another name; the message says which there are
+     * @throws DistException INVALID_ARGUMENT if the name is unknown; the message lists the known names
      */
     public static CrossDeviceKind fromName(String name) {
         int[] out = new int[1];

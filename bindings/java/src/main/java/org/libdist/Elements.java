@@ -14,7 +14,7 @@ public final class Elements {
     private final DType dtype;
     private final long[] shape;
     private final int size;
-    private ByteBuffer bytes; // null: the call is over
+    private ByteBuffer bytes; // null after the call
 
     private Elements(DType dtype, long[] shape, int size, ByteBuffer bytes) {
         this.dtype = dtype;

@@ -160,7 +160,7 @@ final class ExecutorRun extends RunCall {
             long[] handle = new long[1];
             try (Uses uses = new Uses()) {
                 DistModule.dist_replica_enter(uses.of(strategy), id, handle);
-            } catch (DistException e) { // nobody is to wait for this replica
+            } catch (DistException e) { // no caller waits for this replica
                 strategy.cancelIfOpen();
                 throw e;
             }
@@ -210,7 +210,7 @@ final class ExecutorRun extends RunCall {
                 if (!begun) {
                     strategy.turns().leave(turn);
                 } else {
-                    if (!done.isDone()) { // late: nobody waits for what they throw
+                    if (!done.isDone()) { // too late: no caller receives their exceptions
                         cancel(null);
                     }
                     done.whenComplete((nothing, failure) -> strategy.turns().leave(turn));
@@ -244,7 +244,7 @@ final class ExecutorRun extends RunCall {
     public void cancel(String reason) {
         DistException cancelled = new DistException(
                 Status.CANCELLED, "the run was cancelled" + (reason == null ? "" : ": " + reason));
-        turn.completeExceptionally(cancelled); // nothing where it has come
+        turn.completeExceptionally(cancelled); // no effect if it has completed
         if (begun) {
             strategy.cancelIfOpen();
             parts.forEach(part -> part.standIn(cancelled));

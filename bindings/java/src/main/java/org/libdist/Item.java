@@ -61,7 +61,7 @@ public final class Item<R> extends Request<Void> {
         private final Batcher<Q, R> batcher;
         private final Q input;
         private final ItemOptions options;
-        private final Queue<Object> left = new ArrayDeque<>(); // results that nobody had taken at its end
+        private final Queue<Object> left = new ArrayDeque<>(); // results that had not been taken on completion
         private boolean ends; // by Batch.end()
 
         ItemCall(Batcher<Q, R> batcher, Q input, ItemOptions options) {
@@ -107,7 +107,7 @@ public final class Item<R> extends Request<Void> {
                     for (Object result = takeNative(); result != null; result = takeNative()) {
                         left.add(result);
                     }
-                } else { // results, or it has come once more after its end
+                } else { // results, or another arrival after completion
                     DistModule.dist_request_destroy(arrived);
                     notifyAll();
                 }

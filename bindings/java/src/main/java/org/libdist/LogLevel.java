@@ -9,7 +9,7 @@ public enum LogLevel {
     ERROR(0x1401),
     /** Something may fail. */
     WARNING(0x1402),
-    /** For who looks. */
+    /** Information for diagnosis. */
     INFO(0x1403);
 
     final int code;

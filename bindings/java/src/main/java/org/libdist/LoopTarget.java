@@ -50,7 +50,7 @@ final class LoopTarget extends Target {
         try {
             executor.execute(task);
             return true;
-        } catch (Throwable t) { // nobody is there to be told: the loop does without
+        } catch (Throwable t) { // no caller could receive it; the loop runs without this helper
             return task.taken.getAndSet(true); // unless it has been called all the same
         }
     }

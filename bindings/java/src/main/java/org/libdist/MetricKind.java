@@ -7,7 +7,7 @@ package org.libdist;
 public enum MetricKind {
     /** The sum of w * x. */
     SUM(0x1501),
-    /** That, divided by the sum of w. */
+    /** The sum of w * x, divided by the sum of w. */
     MEAN(0x1502),
     /** The fraction of predictions that equal their labels. */
     ACCURACY(0x1503);

@@ -7,7 +7,7 @@ package org.libdist;
 public enum Placement {
     /** The operating system decides. */
     FREE(0x900),
-    /** Each on one core of its own. */
+    /** Each thread on a core of its own. */
     CORES(0x901);
 
     final int code;

@@ -55,7 +55,7 @@ final class Polls {
                     pause = SHORTEST_NANOS;
                 }
             } catch (InterruptedException e) {
-                // nobody has this thread: it asks once more
+                // nothing interrupts this thread: poll once more
             } finally {
                 LOCK.unlock();
             }

@@ -73,7 +73,7 @@ public final class PreemptionHandler extends NativeObject {
         Objects.requireNonNull(body, "body");
         Objects.requireNonNull(options, "options");
         if (saveIfPreempted(options.cancel) == PreemptionState.OVER) {
-            ask(handle -> { // libdist says what it says of a job that is over, and runs nothing
+            ask(handle -> { // libdist throws the error for a preempted job, and runs nothing
                 DistModule.dist_preemption_run(handle, 0, null);
                 return null;
             });

@@ -3,7 +3,7 @@
 
 package org.libdist;
 
-/** What a look at the notice came to: {@link PreemptionHandler#saveIfPreempted}. */
+/** The state of a preemption; see {@link PreemptionHandler#saveIfPreempted}. */
 public enum PreemptionState {
     /** No notice has been given. */
     NONE(0x1A00),

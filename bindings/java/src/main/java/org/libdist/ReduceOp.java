@@ -9,15 +9,15 @@ import org.libdist.internal.DistModule;
 public enum ReduceOp {
     /** Added, left to right by replica id. */
     SUM(0x101),
-    /** The sum, divided by how many there are, or by the weights. */
+    /** The sum, divided by the number of terms or by the sum of the weights. */
     MEAN(0x102),
-    /** The smallest; of booleans: and. */
+    /** The smallest; for booleans: and. */
     MIN(0x103),
-    /** The largest; of booleans: or. */
+    /** The largest; for booleans: or. */
     MAX(0x104),
     /** Multiplied. */
     PROD(0x105),
-    /** By the function of {@link CollectiveOptions#reducer}. */
+    /** Combined by the function of {@link CollectiveOptions#reducer}. */
     USER(0x106);
 
     final int code;
@@ -38,7 +38,7 @@ public enum ReduceOp {
         };
     }
 
-    /** TensorFlow's name of it; null where it has none. */
+    /** Returns TensorFlow's name of this constant; null if it has none. */
     public String tfName() {
         return Texts.of(DistModule.dist_enum_name(DistModule.DIST_ENUM_REDUCE_OP, code));
     }
@@ -46,7 +46,7 @@ public enum ReduceOp {
     /**
      * Converts TensorFlow's name: "SUM" or "MEAN", in upper or lower case. Values outside runs have no other reductions.
      *
-     * @throws DistException INVALID_ARGUMENT another name; the message says which there are
+     * @throws DistException INVALID_ARGUMENT if the name is unknown; the message lists the known names
      */
     public static ReduceOp fromName(String name) {
         int[] out = new int[1];

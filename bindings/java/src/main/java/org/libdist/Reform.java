@@ -3,7 +3,7 @@
 
 package org.libdist;
 
-/** When a strategy's workers re-form, where some are lost or have come: {@link Strategy#reform()}. */
+/** The time at which workers re-form if some are lost or want to join; see {@link Strategy#reform()}. */
 public enum Reform {
     /** When {@link Strategy#reform()} is called. */
     EXPLICIT(0x800),

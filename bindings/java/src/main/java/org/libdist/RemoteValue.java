@@ -139,7 +139,7 @@ public final class RemoteValue extends NativeObject {
 
         private synchronized void drop() {
             if (isCancelled()) {
-                DistModule.dist_remote_value_cancel(handle); // nothing where it has ended
+                DistModule.dist_remote_value_cancel(handle); // no effect if it has completed
             }
             DistModule.dist_remote_value_release(handle);
             handle = 0;

@@ -9,7 +9,7 @@ public enum ReplicaThreads {
     CALLER(0x600),
     /** All are library threads; run()'s caller waits. */
     LIBRARY(0x601),
-    /** None: the program's own threads come in by {@link Strategy#enter}. */
+    /** Your own threads enter with {@link Strategy#enter}. */
     HOST(0x602);
 
     final int code;

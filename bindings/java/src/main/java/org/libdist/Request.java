@@ -34,7 +34,7 @@ public class Request<T> extends CompletableFuture<T> {
     Request(Call<T> call) {
         this.call = call;
         call.future = this;
-        whenComplete((value, failure) -> call.cancel(null)); // nothing where it has ended
+        whenComplete((value, failure) -> call.cancel(null)); // no effect if it has completed
     }
 
     /** Passes the request to libdist. */
@@ -84,7 +84,7 @@ public class Request<T> extends CompletableFuture<T> {
                 if (work == 0) {
                     Upcalls.unregister(token);
                     uses.close();
-                    settled = true; // for who has found it meanwhile, and waits for its end
+                    settled = true; // for callers that have found it and wait for it
                 }
             }
         }
@@ -165,7 +165,7 @@ public class Request<T> extends CompletableFuture<T> {
             }
             settle();
             uses.close();
-            Upcalls.unregister(token); // last: who closes the strategy finds it as long as it is used
+            Upcalls.unregister(token); // last, because closing the strategy must find it until then
             synchronized (this) {
                 settled = true;
                 notifyAll();

@@ -10,7 +10,7 @@ final class ResultCancel {
     private final String over; // that the function has returned
     private long handle; // of libdist's cancel object; 0: over
     private boolean cancelled;
-    private Cancel cancel; // null: nobody has asked for it
+    private Cancel cancel; // null = not requested
 
     ResultCancel(long handle, String reason, String over) {
         this.handle = handle;

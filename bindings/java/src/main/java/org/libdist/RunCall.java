@@ -16,7 +16,7 @@ abstract class RunCall extends Target implements Cancel.Ended {
     private final List<Work> left = new ArrayList<>(0);
     private final List<Object> kept = new ArrayList<>(0);
     private final Object ending = new Object();
-    private long cancel; // libdist's object for this run alone; 0: it is over, or has none
+    private long cancel; // libdist's object for this run; 0 = the run has ended, or has none
     private boolean signalled; // the cancel object
     private boolean over;
     private Thread interrupted; // the first of its threads that was; null: none
@@ -60,7 +60,7 @@ abstract class RunCall extends Target implements Cancel.Ended {
                 return;
             }
         }
-        works.forEach(work -> work.cancel(false)); // after the run's deadline: nobody will come
+        works.forEach(work -> work.cancel(false)); // after the run's deadline, peers will not arrive
     }
 
     final void hold(Object object) {

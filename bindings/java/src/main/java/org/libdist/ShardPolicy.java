@@ -35,7 +35,7 @@ public enum ShardPolicy {
         };
     }
 
-    /** TensorFlow's name of it; null where it has none. */
+    /** Returns TensorFlow's name of this constant; null if it has none. */
     public String tfName() {
         return Texts.of(DistModule.dist_enum_name(DistModule.DIST_ENUM_SHARD_POLICY, code));
     }
@@ -43,7 +43,7 @@ public enum ShardPolicy {
     /**
      * Converts TensorFlow's name. Upper and lower case are equal. Use it for settings from files and command lines.
      *
-     * @throws DistException INVALID_ARGUMENT another name; the message says which there are
+     * @throws DistException INVALID_ARGUMENT if the name is unknown; the message lists the known names
      */
     public static ShardPolicy fromName(String name) {
         int[] out = new int[1];

@@ -3,15 +3,15 @@
 
 package org.libdist;
 
-/** What kind of failure an exception is; the numbers are those of libdist, Abseil and gRPC. */
+/** The kind of a failure. The numbers are those of libdist, Abseil and gRPC. */
 public enum Status {
     /** No failure. */
     OK(0),
     /** {@link Strategy#cancel} was called, or the thread that runs was interrupted. */
     CANCELLED(1),
-    /** A function of the program's own failed. */
+    /** A function of your own failed. */
     UNKNOWN(2),
-    /** The arguments are wrong whatever the state. */
+    /** An argument is invalid, whatever the state of the object. */
     INVALID_ARGUMENT(3),
     /** A peer did not arrive, or the run did not end, in time. */
     DEADLINE_EXCEEDED(4),
@@ -23,7 +23,7 @@ public enum Status {
     PERMISSION_DENIED(7),
     /** Out of memory, or a thread could not be created. */
     RESOURCE_EXHAUSTED(8),
-    /** Right arguments, wrong moment: closed, its run has ended, or in the other context. */
+    /** Not allowed now: closed, its run has ended, or in the other context. */
     FAILED_PRECONDITION(9),
     /** A peer failed first; the report names it. */
     ABORTED(10),
@@ -44,7 +44,7 @@ public enum Status {
         this.code = code;
     }
 
-    /** A number of a later version counts as INTERNAL. */
+    /** Numbers of later versions count as INTERNAL. */
     static Status of(int code) {
         return switch (code) {
             case 0 -> OK;

@@ -13,7 +13,7 @@ public enum StrategyKind {
     DEFAULT(0x502),
     /** R replicas; every variable has one copy, which all replicas read. */
     CENTRAL_STORAGE(0x503),
-    /** As MIRRORED, of replicas made of logical devices: see {@link StrategyOptions#deviceAssignment}. */
+    /** Like MIRRORED; replicas consist of logical devices: see {@link StrategyOptions#deviceAssignment}. */
     MESH(0x504),
     /** Like MIRRORED, with replicas in all workers of a cluster. */
     MULTI_WORKER_MIRRORED(0x505),

@@ -61,7 +61,7 @@ final class StrategyLife extends Native {
         return slot == null ? new RunSlot() : slot;
     }
 
-    /** @param reusable whether no function can come to it any more, and it has not been signalled */
+    /** @param reusable whether no function can use it any more, and it has not been signalled */
     void giveSlot(RunSlot slot, boolean reusable) {
         slot.end();
         if (!reusable || !spare.compareAndSet(null, slot)) {
@@ -162,7 +162,7 @@ final class StrategyLife extends Native {
             if (!refuse(true)) {
                 return;
             }
-            shuttingDown = true; // who ends from now on does not destroy it
+            shuttingDown = true; // a call that ends later does not destroy it
             if (!awaitOthers(timeoutNanos, hasPeers)) { // they may use the handle for as long as they like
                 shuttingDown = false;
                 endWhenUnused();

@@ -32,7 +32,7 @@ public enum Synchronization {
         };
     }
 
-    /** TensorFlow's name of it; null where it has none. */
+    /** Returns TensorFlow's name of this constant; null if it has none. */
     public String tfName() {
         return Texts.of(DistModule.dist_enum_name(DistModule.DIST_ENUM_SYNCHRONIZATION, code));
     }
@@ -40,7 +40,7 @@ public enum Synchronization {
     /**
      * Converts TensorFlow's name. Upper and lower case are equal. Use it for settings from files and command lines.
      *
-     * @throws DistException INVALID_ARGUMENT another name; the message says which there are
+     * @throws DistException INVALID_ARGUMENT if the name is unknown; the message lists the known names
      */
     public static Synchronization fromName(String name) {
         int[] out = new int[1];

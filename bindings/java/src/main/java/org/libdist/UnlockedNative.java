@@ -43,7 +43,7 @@ class UnlockedNative extends Native {
             try {
                 wait();
             } catch (InterruptedException e) {
-                interrupted = true; // calls come to their end
+                interrupted = true; // calls complete
             }
         }
         if (interrupted) {

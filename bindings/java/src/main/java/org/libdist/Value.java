@@ -25,7 +25,7 @@ public final class Value extends NativeObject {
     private static final long OVERHEAD_BYTES = 256; // of the smallest value
 
     private final long handle;
-    private final Value parent; // whose item this is; null: a value of its own
+    private final Value parent; // the value that contains this item; null = none
     private ValueScope scope; // that closes it; null: none
 
     private Value(long handle, long sizeBytes) {

@@ -116,7 +116,7 @@ public final class Versions<T> extends NativeObject {
         }
 
         @Override
-        void keep(Throwable t) {} // nobody asks
+        void keep(Throwable t) {} // no caller receives it
     }
 
     /**

@@ -14,7 +14,7 @@ import org.libdist.internal.DistModule;
 final class Wait implements Cancel.Ended {
     private static final String INTERRUPTED = "the thread that calls was interrupted";
 
-    private long cancel; // libdist's object for this call alone; 0: it is over
+    private long cancel; // libdist's object for this call; 0 = the call has ended
     private boolean interrupted;
 
     private Wait() {}

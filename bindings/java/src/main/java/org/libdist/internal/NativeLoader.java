@@ -32,10 +32,10 @@ public final class NativeLoader {
     private static final String USED = "org.libdist.binding:";
     private static final String BINDING = "libdist_java.so";
     private static final String CORE = "libdist.so.1";
-    /** In the order in which they need each other. Those of others may be beside ours, and need not. */
+    /** In the order in which they depend on each other. Libraries of other projects need not be in our folder. */
     private static final List<String> LIBRARIES =
             List.of("libtbb.so.12", "libhwloc.so.15", "libisal.so.2", CORE, BINDING);
-    /** Those that the binding needs. */
+    /** The libraries that the binding needs. */
     private static final List<String> BELOW = LIBRARIES.subList(0, LIBRARIES.indexOf(BINDING));
     /** Libraries that libdist loads from its own folder if several processes are used. They need not be there. */
     private static final List<String> MODULES = List.of("libdist-grpc.so", "libdist-gloo.so");
@@ -44,7 +44,7 @@ public final class NativeLoader {
      * the modules need. They find each other there. A jar whose libraries come from the system does not have it.
      */
     private static final String BUNDLED = "bundled.properties";
-    /** What of others libdist needs, by the beginnings of their files' names. */
+    /** Libraries of other projects that libdist needs, by the beginning of their file names. */
     private static final Map<String, String> NEEDED = Map.of(
             "libtbb.so", "oneTBB", "libhwloc.so", "hwloc", "libisal.so", "ISA-L", "libstdc++.so", "GCC's");
     private static final String PACKAGES = "Debian, Ubuntu: apt install libtbb12 libhwloc15 libisal2;"
@@ -87,7 +87,7 @@ public final class NativeLoader {
         }
     }
 
-    /** Lets the JVM collect a class loader that nobody uses any more: then it unloads the loader's native libraries. */
+    /** Lets the JVM collect an unused class loader, and so unload its native libraries. */
     private static void awaitOtherLoaders() {
         for (int round = 0; round < 20; round++) {
             Object first = System.getProperties().get(LOADED_BY);
@@ -282,7 +282,7 @@ public final class NativeLoader {
                 .toList();
     }
 
-    /** What tells this libdist from others. One that has been loaded stays in the process, and others would mix with it. */
+    /** Identifies this libdist. A loaded library stays in the process, and must not be mixed with another version. */
     private static String version(Path library) throws IOException {
         CRC32C sum = new CRC32C();
         sum.update(Files.exists(library) ? Files.readAllBytes(library) : new byte[0]);
