@@ -26,7 +26,7 @@ Status ReplicaPool::take_threads(const RunLimits& limits, const RunDeadline& dea
     return cancelled_early("dist_request_cancel()");
   }
   const auto told = [&] {
-    return ticket_->has_turn() || group_.cancelled() || closing_.load(std::memory_order_seq_cst);
+    return ticket_->has_turn() || group_.cancelled() || closing_.begun(std::memory_order_seq_cst);
   };
   bool late = false;
   // Do not spin: that would take a CPU from the threads that have the budget.
@@ -39,7 +39,7 @@ Status ReplicaPool::take_threads(const RunLimits& limits, const RunDeadline& dea
   if (ticket_->has_turn()) return kOk;
   const Budget::State state = budget.state();
   budget.leave(*ticket_);
-  if (group_.cancelled() && !closing_.load(std::memory_order_acquire))
+  if (group_.cancelled() && !closing_.begun())
     return cancelled_early(group_.cancel_reason());
   if (!late) return shutting_down();
   return fail(

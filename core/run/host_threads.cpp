@@ -6,11 +6,13 @@
 // Threads that have left then return, threads that enter late get the run's report, and the next run begins
 // when a thread that was in this one enters again.
 #include <cstdio>
-#include <cstring>
+#include <span>
 #include <utility>
 
+#include "core/base/on_stack.hpp"
 #include "core/base/os/thread.hpp"
 #include "core/run/current.hpp"
+#include "core/run/member_lists.hpp"
 #include "core/run/replica_pool.hpp"
 
 namespace dist {
@@ -55,28 +57,15 @@ bool ReplicaPool::lock_when(Ref<Counted>& kept, Holds&& holds) noexcept {
   }
 }
 
-// Writes "replica 1 has not come; replica 2 has not left". Must be called under the lock.
-void ReplicaPool::list_missing(char* text, std::size_t size) const noexcept {
-  char lists[2][200] = {"", ""};
-  int counts[2] = {0, 0};
+// Must be called under the lock.
+void ReplicaPool::list_missing_members(std::span<char> text) const noexcept {
+  auto* const missing = DIST_ON_STACK(Missing, options_.num_replicas);
   for (int i = 0; i < options_.num_replicas; ++i) {
     const ReplicaState& state = states_[i];
-    const int which = state.entered == run_ ? 1 : 0;
-    if (which == 1 && state.finished.value.load(std::memory_order_acquire) == run_) continue;
-    char* const list = lists[which];
-    const std::size_t used = std::strlen(list);
-    std::snprintf(list + used, sizeof lists[which] - used, counts[which]++ == 0 ? "%d" : ", %d",
-                  state.replica.name().number());
+    const bool left = state.finished.value.load(std::memory_order_acquire) == run_;
+    missing[i] = state.entered != run_ ? Missing::kToCome : left ? Missing::kNothing : Missing::kToLeave;
   }
-  constexpr const char* kWords[2] = {"come", "left"};
-  text[0] = '\0';
-  for (int which = 0; which < 2; ++which) {
-    if (counts[which] == 0) continue;
-    const std::size_t used = std::strlen(text);
-    std::snprintf(text + used, size - used, "%s%s %s %s not %s", used == 0 ? "" : "; ",
-                  counts[which] == 1 ? "replica" : "replicas", lists[which],
-                  counts[which] == 1 ? "has" : "have", kWords[which]);
-  }
+  list_missing(options_.naming, {missing, static_cast<std::size_t>(options_.num_replicas)}, text);
 }
 
 // Must be called under the lock. No thread waits for the end of this run any more. Late threads still enter
@@ -93,7 +82,7 @@ void ReplicaPool::give_up_run(const ErrorRecord& why) noexcept {
 Status ReplicaPool::run_is_late() noexcept {
   char missing[512];
   copy_text(missing, "a thread has not yet returned from `dist_replica_leave()`"_m);
-  if (open_) list_missing(missing, sizeof missing);
+  if (open_) list_missing_members(missing);
   const Status late = fail(DIST_DEADLINE_EXCEEDED, "the run did not end within %s: %s",
                            DurationText(options_.timeout_ns).text, missing);
   if (open_ && !given_up_) give_up_run(last_error());
@@ -122,7 +111,7 @@ Status ReplicaPool::enter(GlobalReplica replica, Replica** out) noexcept {
   const bool in_time = lock_when(kept, [&] { return may_enter(state); });
   const RunLockHolder holder(lock_);
   unseen.take(unseen_);
-  if (closing_.load(std::memory_order_relaxed)) {
+  if (closing_.begun(std::memory_order_relaxed)) {
     stop_asking();
     return shutting_down();
   }
@@ -147,7 +136,7 @@ Status ReplicaPool::enter(GlobalReplica replica, Replica** out) noexcept {
 
 // Must be called under the lock. True if the thread need not wait: it may enter, or never will.
 bool ReplicaPool::may_enter(const ReplicaState& state) noexcept {
-  if (closing_.load(std::memory_order_relaxed)) return true;
+  if (closing_.begun(std::memory_order_relaxed)) return true;
   if (turn_taken_) return false;
   if (open_ && state.entered != run_) return true;
   if (open_ && state.finished.value.load(std::memory_order_acquire) != run_) return true;
@@ -233,7 +222,7 @@ Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
   const auto ended = [&] { return !open_ || run_ != run || given_up_; };
   Ref<Counted> meanwhile;
   const bool in_time =
-      lock_when(meanwhile, [&] { return ended() || closing_.load(std::memory_order_relaxed); });
+      lock_when(meanwhile, [&] { return ended() || closing_.begun(std::memory_order_relaxed); });
   const Status result = !in_time        ? run_is_late()
                         : !ended()      ? shutting_down()
                         : outcome_.ok() ? kOk
@@ -250,14 +239,14 @@ Status ReplicaPool::take_turn_of_host(const char* call) noexcept {
   lock_.unlock();
   Ref<Counted> kept;
   const bool in_time =
-      lock_when(kept, [&] { return idle_locked() || closing_.load(std::memory_order_relaxed); });
+      lock_when(kept, [&] { return idle_locked() || closing_.begun(std::memory_order_relaxed); });
   const RunLockHolder holder(lock_);
   --turns_wanted_;
-  if (closing_.load(std::memory_order_relaxed)) return shutting_down();
+  if (closing_.begun(std::memory_order_relaxed)) return shutting_down();
   if (!in_time) {
     changed_.advance();
     char missing[512];
-    list_missing(missing, sizeof missing);
+    list_missing_members(missing);
     return fail(DIST_DEADLINE_EXCEEDED, "`%s()`: the run did not end within %s: %s", call,
                 DurationText(options_.timeout_ns).text, missing);
   }

@@ -41,7 +41,7 @@ Status ReplicaPool::check_idle_locked(const char* call, const char* advice) cons
   if (idle_locked()) return kOk;
   if (options_.threads == DIST_THREADS_HOST) return under_way(call, advice);
   char inside[256];
-  if (list_inside(run_, inside, sizeof inside) == 0) return kOk;  // they have returned just now
+  if (list_inside(run_, inside) == 0) return kOk;  // they have returned just now
   return failed_precondition(
       "`%s()`: a run reached its deadline, but these have not returned from their functions: %s. Wait for "
       "them "

@@ -160,7 +160,7 @@ Status ReplicaPool::replace_thread(LocalReplica replica) noexcept {
   ReplicaState& state = states_[index(replica)];
   // The thread that created the one to be replaced may not be done with that.
   const std::lock_guard lock(starting_);
-  if (closing_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed))
+  if (closing_.begun(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed))
     return shutting_down();
   if (!leave_alone(state)) state.thread.join();
   return start_thread_of(state);

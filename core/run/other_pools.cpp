@@ -13,7 +13,7 @@ namespace dist {
 Status ReplicaPool::inner(ReplicaPool** out) {
   InnerPool* made = inner_.load(std::memory_order_acquire);
   if (made == nullptr) {
-    if (closing_.load(std::memory_order_relaxed)) return shutting_down();
+    if (closing_.begun(std::memory_order_relaxed)) return shutting_down();
     if (options_.threads == DIST_THREADS_HOST && options_.num_replicas > 1) {
       return failed_precondition(
           "a run inside a merge function needs library threads, because the replicas' threads wait. A "

@@ -421,7 +421,7 @@ template <bool kCounted>
 
   outer_ == nullptr ? begin_groups(deadline) : begin_groups_inside(deadline);
   // seq_cst: either this load sees closing_, or shut_down() sees the clean groups and ends them.
-  if (closing_.load(std::memory_order_seq_cst)) return shutting_down();
+  if (closing_.begun(std::memory_order_seq_cst)) return shutting_down();
   CancelLink link(*this);
   const CancelScope scope(limits.cancel, link);
   if (scope.late()) return refused(cancelled_early(limits.cancel->reason()));

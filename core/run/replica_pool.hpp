@@ -35,6 +35,7 @@
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
 #include "core/run/budget.hpp"
+#include "core/run/closing.hpp"
 #include "core/run/idle_handler.hpp"
 #include "core/run/placement.hpp"
 #include "core/run/replica.hpp"
@@ -209,8 +210,8 @@ class ReplicaPool {
   // Whether there is no CPU for other threads besides those of the replicas.
   bool caller_in_the_way() const noexcept { return caller_in_the_way_; }
   // The error for runs that are refused because shut_down() has begun.
-  Status shutting_down() const noexcept;
-  bool closing() const noexcept { return closing_.load(std::memory_order_acquire); }
+  Status shutting_down() const noexcept { return closing_.error(); }
+  bool closing() const noexcept { return closing_.begun(); }
 
   // Ends the current run and all runs nested in it. Callable from any thread.
   void cancel() noexcept { cancel(nullptr); }
@@ -340,11 +341,8 @@ class ReplicaPool {
   bool all_finished(uint32_t run) const noexcept;
   bool all_finished() const noexcept { return all_finished(run_); }
   Status outcome() const noexcept;
-  // Lists the members for which `members` is true as "replicas 1, 3" or "logical device 1 of replica 0" and returns
-  // their number; "" if there are none.
-  int32_t list_members(const bool* members, char* text, std::size_t size) const noexcept;
   // Lists the members whose functions have not returned.
-  int32_t list_inside(uint32_t run, char* text, std::size_t size) const noexcept;
+  int32_t list_inside(uint32_t run, std::span<char> text) const noexcept;
   void refuse_runs(const char* call) noexcept;
   bool await_callers(int64_t deadline_ns) noexcept;
   void await_host_threads(int64_t deadline_ns, std::span<char> inside) noexcept;
@@ -362,7 +360,7 @@ class ReplicaPool {
   void depart(ReplicaState& state, Status status) noexcept;
   template <class Holds>
   bool lock_when(Ref<Counted>& kept, Holds&& holds) noexcept;
-  void list_missing(char* text, std::size_t size) const noexcept;
+  void list_missing_members(std::span<char> text) const noexcept;
   void give_up_run(const ErrorRecord& why) noexcept;
   Status run_is_late() noexcept;
   bool may_enter(const ReplicaState& state) noexcept;
@@ -402,9 +400,8 @@ class ReplicaPool {
   std::mutex starting_;
   std::mutex beginning_;  // serializes the begin of a nested run with a cancellation of the outer one
   std::pmr::vector<DeviceTeam*> teams_;  // by replica, if they have logical devices
-  std::atomic<bool> closing_{false};     // shut_down() has begun
-  std::atomic<const char*> ender_{""};   // the host's call that began it
-  Word gone_;                            // counts host threads that have left since then
+  Closing closing_;
+  Word gone_;  // counts host threads that have left since then
   MergeOutcome merge_outcome_;
   // Read by the library threads when a run begins; in one cache line.
   alignas(kApart) Word started_;  // the latest run

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReplicaPool: ending a run early, and determining its outcome.
-#include <algorithm>
 #include <cstdio>
-#include <utility>
+#include <span>
 
 #include "core/base/on_stack.hpp"
 #include "core/base/os/thread.hpp"
 #include "core/base/text.hpp"
 #include "core/run/device_team.hpp"
 #include "core/run/inner_pool.hpp"
+#include "core/run/member_lists.hpp"
 #include "core/run/replica_pool.hpp"
 
 namespace dist {
@@ -101,31 +101,12 @@ void ReplicaPool::let_go(Unseen& out) noexcept {
   pins_.let_go(out, [this](uint32_t run) { return is_inside_below({&pins_, run}); });
 }
 
-int32_t ReplicaPool::list_members(const bool* members, char* text, std::size_t size) const noexcept {
-  std::size_t used = 0;
-  const auto add = [&](const char* format, auto... what) {
-    if (used + 1 >= size) return;
-    const int length = std::snprintf(text + used, size - used, format, what...);
-    used = std::min(size - 1, used + static_cast<std::size_t>(std::max(0, length)));
-  };
-  text[0] = '\0';
-  const auto count = static_cast<int32_t>(std::count(members, members + options_.num_replicas, true));
-  if (count == 0) return 0;
-  add("%s%s", options_.naming.word(), count == 1 ? "" : "s");
-  const char* separator = " ";
-  for (int i = 0; i < options_.num_replicas; ++i) {
-    if (members[i]) add("%s%d", std::exchange(separator, ", "), options_.naming.name(i).number());
-  }
-  if (of_devices()) add(" of replica %d", number(options_.naming.whole));
-  return count;
-}
-
-int32_t ReplicaPool::list_inside(uint32_t run, char* text, std::size_t size) const noexcept {
+int32_t ReplicaPool::list_inside(uint32_t run, std::span<char> text) const noexcept {
   // Collected first, because functions may return meanwhile.
   auto* const inside = DIST_ON_STACK(bool, options_.num_replicas);
   for (int i = 0; i < options_.num_replicas; ++i)
     inside[i] = states_[i].finished.value.load(std::memory_order_acquire) != run;
-  return list_members(inside, text, size);
+  return list_members(options_.naming, {inside, static_cast<std::size_t>(options_.num_replicas)}, text);
 }
 
 // Must be called with the lock. Checks that all functions of an abandoned run have returned.
@@ -136,7 +117,7 @@ Status ReplicaPool::check_all_out() noexcept {
     yield_this_thread();
   if (!all_finished()) {
     char inside[256];
-    (void)list_inside(run_, inside, sizeof inside);
+    (void)list_inside(run_, inside);
     return failed_precondition(
         "an earlier run reached its deadline, but these have not returned from their functions: %s. Wait for "
         "them.",
@@ -148,7 +129,7 @@ Status ReplicaPool::check_all_out() noexcept {
 
 Status ReplicaPool::overdue() noexcept {
   char inside[256];
-  const int32_t still_inside = list_inside(run_, inside, sizeof inside);
+  const int32_t still_inside = list_inside(run_, inside);
   overdue_ = true;
   ErrorRecord late;
   late.code = DIST_DEADLINE_EXCEEDED;

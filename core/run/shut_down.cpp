@@ -9,7 +9,6 @@
 //     a host thread          through its replica, when it leaves
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 #include "core/base/on_stack.hpp"
@@ -17,36 +16,20 @@
 #include "core/base/os/thread.hpp"
 #include "core/run/device_team.hpp"
 #include "core/run/inner_pool.hpp"
+#include "core/run/member_lists.hpp"
 #include "core/run/replica_pool.hpp"
 
 namespace dist {
-namespace {
-
-// Appends to the existing text.
-void add_inside(std::span<char> text, const char* who) noexcept {
-  const std::size_t used = std::strlen(text.data());
-  std::snprintf(text.data() + used, text.size() - used, "%s%s", used == 0 ? "" : "; ", who);
-}
-
-}  // namespace
-
-Status ReplicaPool::shutting_down() const noexcept {
-  return fail(DIST_CANCELLED, "`%s()` has shut down this strategy. Create a new one.",
-              ender_.load(std::memory_order_relaxed));
-}
 
 void ReplicaPool::refuse_runs(const char* call) noexcept {
-  ender_.store(call, std::memory_order_relaxed);
-  // seq_cst: precedes the cancellation in shut_down(). A run that begins checks it after its groups are
-  // clean.
-  closing_.store(true, std::memory_order_seq_cst);
+  closing_.begin(call);
   if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
     inner->pool().refuse_runs(call);
   for (DeviceTeam* const team : teams_) team->pool().refuse_runs(call);
 }
 
 void ReplicaPool::close_queue(const char* call) noexcept {
-  ender_.store(call, std::memory_order_relaxed);
+  closing_.announce(call);
   lock_.close();
 }
 
@@ -71,8 +54,7 @@ void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside, const c
       }
     }
     char who[256];
-    if (list_inside(started_.value.load(std::memory_order_acquire), who, sizeof who) > 0)
-      add_inside(inside, who);
+    if (list_inside(started_.value.load(std::memory_order_acquire), who) > 0) append_to_list(inside, who);
   }
   list_handled(inside);
   if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
@@ -87,7 +69,8 @@ void ReplicaPool::list_handled(std::span<char> inside) const noexcept {
   auto* const members = DIST_ON_STACK(bool, options_.num_replicas);
   for (int i = 0; i < options_.num_replicas; ++i) members[i] = is_inside(handler, i);
   char who[256];
-  if (list_members(members, who, sizeof who) > 0) add_inside(inside, who);
+  if (list_members(options_.naming, {members, static_cast<std::size_t>(options_.num_replicas)}, who) > 0)
+    append_to_list(inside, who);
 }
 
 // Returns true if the run lock was taken, permanently. Returns false if the deadline expired while functions
@@ -138,8 +121,8 @@ void ReplicaPool::leave_host_threads(std::span<char> inside) noexcept {
     options_.keeper->retain();
     states_[i].keeps = options_.keeper;
   }
-  (void)list_members(occupants, who, sizeof who);
-  add_inside(inside, who);
+  (void)list_members(options_.naming, {occupants, static_cast<std::size_t>(options_.num_replicas)}, who);
+  append_to_list(inside, who);
 }
 
 // Must be called under the lock. A host thread leaves its replica. Returns the reference to release once the
@@ -147,7 +130,7 @@ void ReplicaPool::leave_host_threads(std::span<char> inside) noexcept {
 Counted* ReplicaPool::go(ReplicaState& state) noexcept {
   state.occupied = false;
   changed_.advance();
-  if (closing_.load(std::memory_order_relaxed)) gone_.advance();
+  if (closing_.begun(std::memory_order_relaxed)) gone_.advance();
   return std::exchange(state.keeps, nullptr);
 }
 
