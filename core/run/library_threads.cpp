@@ -2,8 +2,6 @@
 // ReplicaPool: the threads that libdist creates: how they start and end, and what they do between runs.
 #include <atomic>
 #include <cstdio>
-#include <new>
-#include <utility>
 
 #include "core/base/os/park.hpp"
 #include "core/base/os/thread.hpp"
@@ -11,80 +9,23 @@
 
 namespace dist {
 
-// The state of a library thread, which may also end in the middle of its function.
-struct ReplicaPool::Life {
-  explicit Life(ReplicaState& of) noexcept
-      : state(of), keeper(of.replica.pool().options_.keeper), memory(of.replica.pool().memory_) {}
-  ~Life() = default;
-  Life(const Life&) = delete;
-  Life& operator=(const Life&) = delete;
-
-  // Called when the thread is done.
-  void end() noexcept {
-    // The kernel lists the thread for some time after this; the new name keeps it out of the count of library
-    // threads.
-    name_this_thread("dist-end");
-    if (fate.exchange(kEnded, std::memory_order_acq_rel) != kOrphan) return;
-    Counted* const kept = keeper;
-    free();
-    kept->release();
-  }
-  void free() noexcept {
-    Memory& home = memory;
-    this->~Life();
-    home.free(this, sizeof(Life), alignof(Life));
-  }
-
-  ReplicaState& state;
-  Counted* const keeper;
-  Memory& memory;
-  std::atomic<uint32_t> fate{kOwned};
-};
-
-// The replica's thread has ended, or was abandoned and will free its own Life.
-void ReplicaPool::bury(ReplicaState& state) noexcept {
-  if (Life* const life = std::exchange(state.life, nullptr); life != nullptr) life->free();
-}
-
 Status ReplicaPool::start_thread_of(ReplicaState& state) noexcept {
-  bury(state);
-  void* const place = memory_.try_allocate(sizeof(Life), alignof(Life));
-  if (place == nullptr) return out_of_memory();
   state.finished.value.store(run_, std::memory_order_relaxed);
   state.thread_ended = false;
-  state.life = new (place) Life(state);
-  DIST_TRY(state.thread.start(thread_main, state.life, options_.stack_bytes, cpus()));
+  LibraryThread::Settings settings{options_.stack_bytes, cpus(), cpu_of(state.replica.rank())};
   const MemberName& called = state.replica.name();
-  const int cpu = cpu_of(state.replica.rank());
-  char name[16];
   if (state.replica.is_device()) {
-    std::snprintf(name, sizeof name, "dist-r%d-d%d", number(called.replica) & 0xFF,
+    std::snprintf(settings.name, sizeof settings.name, "dist-r%d-d%d", number(called.replica) & 0xFF,
                   called.logical_device & 0xFF);
   } else {
-    std::snprintf(name, sizeof name, "dist-r%d", number(called.replica));
+    std::snprintf(settings.name, sizeof settings.name, "dist-r%d", number(called.replica));
   }
-  state.thread.name(name);
-  if (cpu >= 0) state.thread.keep_on(cpu);
-  return kOk;
+  return state.thread.start(memory_, *options_.keeper, settings, [this, &state] { serve(state); });
 }
 
 [[gnu::noinline, gnu::cold]] Status ReplicaPool::restart(ReplicaState& state) noexcept {
   state.thread.join();
   return start_thread_of(state);
-}
-
-void* ReplicaPool::thread_main(void* argument) {
-  struct Ending {
-    ~Ending() { life.end(); }
-    Life& life;
-  };
-  auto& life = *static_cast<Life*>(argument);
-  const Ending ending{life};
-  ReplicaState& state = life.state;
-  ReplicaPool& pool = state.replica.pool();
-  block_async_signals();
-  pool.serve(state);
-  return nullptr;
 }
 
 // Waits for a run other than `seen`. Returns false if there is none and the thread must end.
@@ -162,7 +103,7 @@ Status ReplicaPool::replace_thread(LocalReplica replica) noexcept {
   const std::lock_guard lock(starting_);
   if (closing_.begun(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed))
     return shutting_down();
-  if (!leave_alone(state)) state.thread.join();
+  if (!state.thread.leave_alone()) state.thread.join();
   return start_thread_of(state);
 }
 
@@ -177,32 +118,18 @@ void ReplicaPool::end_threads() noexcept {
 }
 
 void ReplicaPool::end_thread(ReplicaState& state) noexcept {
-  const auto ended = [&] { return state.life->fate.load(std::memory_order_acquire) == kEnded; };
   const uint32_t run = started_.value.load(std::memory_order_acquire);
   IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire);
   const bool inside =
       state.finished.value.load(std::memory_order_acquire) != run || is_inside(handler, state.replica.rank());
-  if (inside && !ended() && leave_alone(state)) return;
+  if (inside && !state.thread.has_ended() && state.thread.leave_alone()) return;
   // A thread that is about to sleep may miss a wake-up, because the word does not change.
-  while (!ended()) {
+  while (!state.thread.has_ended()) {
     unpark_all(started_.value);
     if (handler != nullptr) handler->wake();
     yield_this_thread();
   }
   state.thread.join();
-}
-
-// Stops waiting for the replica's thread. Returns false if it has ended.
-bool ReplicaPool::leave_alone(ReplicaState& state) noexcept {
-  options_.keeper->retain();
-  uint32_t owned = kOwned;
-  if (!state.life->fate.compare_exchange_strong(owned, kOrphan, std::memory_order_acq_rel)) {
-    options_.keeper->release();
-    return false;
-  }
-  state.life = nullptr;
-  state.thread.detach();
-  return true;
 }
 
 }  // namespace dist

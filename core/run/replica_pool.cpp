@@ -100,10 +100,7 @@ ReplicaPool::~ReplicaPool() {
   InnerPool::destroy(inner_.load(std::memory_order_acquire));
   for (DeviceTeam* const team : teams_) DeviceTeam::destroy(team);
   end_threads();
-  for (int i = 0; i < made_; ++i) {
-    bury(states_[i]);
-    states_[i].~ReplicaState();
-  }
+  for (int i = 0; i < made_; ++i) states_[i].~ReplicaState();
   memory_.deallocate(states_, static_cast<std::size_t>(options_.num_replicas) * sizeof(ReplicaState),
                      alignof(ReplicaState));
 }

@@ -31,12 +31,12 @@
 
 #include "core/base/cancel.hpp"
 #include "core/base/memory.hpp"
-#include "core/base/os/thread.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
 #include "core/run/budget.hpp"
 #include "core/run/closing.hpp"
 #include "core/run/idle_handler.hpp"
+#include "core/run/library_thread.hpp"
 #include "core/run/placement.hpp"
 #include "core/run/replica.hpp"
 #include "core/run/run_lock.hpp"
@@ -264,10 +264,6 @@ class ReplicaPool {
 
  private:
   friend class InnerPool;  // calls requests without a whole run
-  // The state of a library thread: it is joined, or it was abandoned and releases the keeper when it ends. It
-  // is allocated apart from the replica, because the replica may get another thread.
-  enum : uint32_t { kOwned, kOrphan, kEnded };
-  struct Life;
   // The state of one replica in the pool: its current run, and the thread that executes it.
   struct alignas(kApart) ReplicaState {
     ReplicaState(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder,
@@ -282,8 +278,7 @@ class ReplicaPool {
     bool occupied = false;      // a host thread has entered and has not yet returned from leaving
     bool thread_ended = false;  // inside a run, by pthread_exit()
     std::atomic<bool> with_handler{false};  // the thread has called IdleHandler::serve()
-    Thread thread;
-    Life* life = nullptr;  // of the library thread
+    LibraryThread thread;
     ErrorRecord error;
   };
   class Turn;
@@ -306,13 +301,11 @@ class ReplicaPool {
   ReplicaState& state_of(const Replica& replica) const noexcept { return states_[replica.rank()]; }
   Subgroups::Making making() const noexcept;
   int first_library_replica() const noexcept { return options_.threads == DIST_THREADS_CALLER ? 1 : 0; }
-  static void* thread_main(void* argument);
   void serve(ReplicaState& state);
   bool await_run(ReplicaState& state, uint32_t seen);
   static bool is_inside(const IdleHandler* handler, int rank) noexcept {
     return handler != nullptr && handler->is_inside(rank);
   }
-  void bury(ReplicaState& state) noexcept;
   void perform(ReplicaState& state);
   void perform_on_caller();
   void conclude(ReplicaState& state, Status status, uint64_t failures_before) noexcept;
@@ -349,7 +342,6 @@ class ReplicaPool {
   void leave_host_threads(std::span<char> inside) noexcept;
   void list_handled(std::span<char> inside) const noexcept;
   void end_thread(ReplicaState& state) noexcept;
-  bool leave_alone(ReplicaState& state) noexcept;
   Counted* go(ReplicaState& state) noexcept;
   RunDeadline deadline_of(const RunLimits& limits) const noexcept;
   Status overdue() noexcept;

@@ -4,7 +4,7 @@
 // A thread that is still inside at the deadline may return to anything that the strategy owns. It therefore
 // holds a reference until then, and the last reference frees the strategy. It is released as follows:
 //
-//     a library thread       its Life is marked as an orphan: it releases the reference when it ends, and is not joined
+//     a library thread       it is left alone: it releases the reference when it ends, and is not joined
 //     the caller of a run    through the run lock: unlocking releases the strategy instead of opening the lock
 //     a host thread          through its replica, when it leaves
 #include <algorithm>
