@@ -8,10 +8,6 @@
 
 namespace dist {
 
-int ReplicaPool::budget_share() const noexcept {
-  return std::max(1, std::min(options_.num_replicas, options_.usable_cpus));
-}
-
 bool ReplicaPool::is_inside_function() noexcept {
   const Current& here = current();
   return here.replica != nullptr || here.detached != nullptr || here.turn != nullptr;
@@ -19,7 +15,7 @@ bool ReplicaPool::is_inside_function() noexcept {
 
 // Called after the run's groups have begun and its cancel object is linked.
 Status ReplicaPool::take_threads(const RunLimits& limits, const RunDeadline& deadline) noexcept {
-  Budget& budget = options_.party->budget();
+  Budget& budget = settings().party->budget();
   if (budget.ask(*ticket_)) return kOk;
   if (limits.cancel_asked != nullptr && limits.cancel_asked->load(std::memory_order_seq_cst)) {
     budget.leave(*ticket_);
@@ -32,15 +28,14 @@ Status ReplicaPool::take_threads(const RunLimits& limits, const RunDeadline& dea
   // Do not spin: that would take a CPU from the threads that have the budget.
   while (!told() && !late) {
     const uint32_t seen = changed_.value.load(std::memory_order_acquire);
-    const int64_t left = deadline.at_ns == 0 ? -1 : deadline.at_ns - host_.now_ns();
+    const int64_t left = deadline.at_ns == 0 ? -1 : deadline.at_ns - host().now_ns();
     late = deadline.at_ns != 0 && left <= 0;
-    if (!late) changed_.sleep(seen, host_.slice_ns(left), WaitPolicy{}, told);
+    if (!late) changed_.sleep(seen, host().slice_ns(left), WaitPolicy{}, told);
   }
   if (ticket_->has_turn()) return kOk;
   const Budget::State state = budget.state();
   budget.leave(*ticket_);
-  if (group_.cancelled() && !closing_.begun())
-    return cancelled_early(group_.cancel_reason());
+  if (group_.cancelled() && !closing_.begun()) return cancelled_early(group_.cancel_reason());
   if (!late) return shutting_down();
   return fail(
       DIST_DEADLINE_EXCEEDED,
@@ -51,7 +46,7 @@ Status ReplicaPool::take_threads(const RunLimits& limits, const RunDeadline& dea
 }
 
 void ReplicaPool::give_threads_back() noexcept {
-  if (ticket_) options_.party->budget().leave(*ticket_);
+  if (ticket_) settings().party->budget().leave(*ticket_);
 }
 
 }  // namespace dist

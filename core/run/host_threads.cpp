@@ -39,33 +39,33 @@ void watch_thread_end() noexcept { (void)call_at_thread_end<thread_ends>(); }
 template <class Holds>
 bool ReplicaPool::lock_when(Ref<Counted>& kept, Holds&& holds) noexcept {
   const WaitPolicy& policy = group_.policy();
-  const int64_t start = host_.now_ns();
+  const int64_t start = host().now_ns();
   for (;;) {
     // The acquire keeps this load before the check, so a later change ends the wait.
     const uint32_t seen = changed_.value.load(std::memory_order_acquire);
     lock_.lock();
     if (holds()) return true;
     const auto changed = [&] { return changed_.value.load(std::memory_order_seq_cst) != seen; };
-    const int64_t left = options_.timeout_ns > 0 ? options_.timeout_ns - (host_.now_ns() - start) : -1;
-    if (options_.timeout_ns > 0 && left <= 0) return false;
-    if (!kept) kept = Ref<Counted>::share(options_.keeper);
+    const int64_t left = timeout_ns() > 0 ? timeout_ns() - (host().now_ns() - start) : -1;
+    if (timeout_ns() > 0 && left <= 0) return false;
+    if (!kept) kept = Ref<Counted>::share(&keeper());
     Unseen unseen;
     unseen.take(unseen_);
     lock_.unlock();
     unseen.release();
-    if (!spin_until(policy, changed)) changed_.sleep(seen, host_.slice_ns(left), policy, changed);
+    if (!spin_until(policy, changed)) changed_.sleep(seen, host().slice_ns(left), policy, changed);
   }
 }
 
 // Must be called under the lock.
 void ReplicaPool::list_missing_members(std::span<char> text) const noexcept {
-  auto* const missing = DIST_ON_STACK(Missing, options_.num_replicas);
-  for (int i = 0; i < options_.num_replicas; ++i) {
+  auto* const missing = DIST_ON_STACK(Missing, num_replicas());
+  for (int i = 0; i < num_replicas(); ++i) {
     const ReplicaState& state = states_[i];
     const bool left = state.finished.value.load(std::memory_order_acquire) == run_;
     missing[i] = state.entered != run_ ? Missing::kToCome : left ? Missing::kNothing : Missing::kToLeave;
   }
-  list_missing(options_.naming, {missing, static_cast<std::size_t>(options_.num_replicas)}, text);
+  list_missing(naming(), {missing, static_cast<std::size_t>(num_replicas())}, text);
 }
 
 // Must be called under the lock. No thread waits for the end of this run any more. Late threads still enter
@@ -73,7 +73,7 @@ void ReplicaPool::list_missing_members(std::span<char> text) const noexcept {
 void ReplicaPool::give_up_run(const ErrorRecord& why) noexcept {
   given_up_ = true;
   give_threads_back();
-  if (options_.workers != nullptr) options_.workers->end_run(Status(why.code), why);
+  if (workers() != nullptr) workers()->end_run(Status(why.code), why);
   outcome_ = Status(why.code);
   outcome_error_ = why;
   changed_.advance();
@@ -84,21 +84,21 @@ Status ReplicaPool::run_is_late() noexcept {
   copy_text(missing, "a thread has not yet returned from `dist_replica_leave()`"_m);
   if (open_) list_missing_members(missing);
   const Status late = fail(DIST_DEADLINE_EXCEEDED, "the run did not end within %s: %s",
-                           DurationText(options_.timeout_ns).text, missing);
+                           DurationText(timeout_ns()).text, missing);
   if (open_ && !given_up_) give_up_run(last_error());
   return late;
 }
 
 Status ReplicaPool::enter(GlobalReplica replica, Replica** out) noexcept {
-  if (options_.threads != DIST_THREADS_HOST) {
+  if (threads() != DIST_THREADS_HOST) {
     return failed_precondition(
         "this strategy runs replicas on its own threads. Use `dist_run()`, or create the strategy with "
         "`DIST_THREADS_HOST`.");
   }
-  const LocalReplica local = options_.replicas.local_of(replica);
+  const LocalReplica local = replicas().local_of(replica);
   if (local == kNoLocalReplica) {
     return invalid_argument("`replica_id` is %d, but this strategy's replicas are %d to %d", number(replica),
-                            number(options_.replicas.first()), number(options_.replicas.last()));
+                            number(replicas().first()), number(replicas().last()));
   }
   if (current().replica != nullptr) {
     return failed_precondition("this `thread` is already replica %d. Call `dist_replica_leave()` first.",
@@ -154,7 +154,7 @@ bool ReplicaPool::may_open() noexcept {
     if (!handler->ask_to_enter()) return false;
     run_lender_ = handler;
   }
-  return !ticket_ || options_.party->budget().ask(*ticket_);
+  return !ticket_ || settings().party->budget().ask(*ticket_);
 }
 
 // Must be called under the lock. The calling thread no longer wants to open a run; other threads that do must
@@ -181,7 +181,7 @@ void ReplicaPool::close_run() noexcept {
 void ReplicaPool::open_run() noexcept {
   begin_groups({});
   group_run_ = group_.run();
-  if (options_.workers != nullptr) options_.workers->begin_run({});
+  if (workers() != nullptr) workers()->begin_run({});
   ++run_;
   open_ = true;
   given_up_ = false;
@@ -196,12 +196,12 @@ void ReplicaPool::depart(ReplicaState& state, Status status) noexcept {
   state.replica.leave_thread();
   Unseen unseen;
   lock_.lock();
-  if (++left_ == options_.num_replicas) {
+  if (++left_ == num_replicas()) {
     close_run();
     if (!given_up_) {
       outcome_ = outcome();
       if (!outcome_.ok()) outcome_error_ = last_error();
-      if (options_.workers != nullptr) options_.workers->end_run(outcome_, outcome_error_);
+      if (workers() != nullptr) workers()->end_run(outcome_, outcome_error_);
     }
     changed_.advance();
   }
@@ -211,7 +211,7 @@ void ReplicaPool::depart(ReplicaState& state, Status status) noexcept {
 
 Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
   DIST_TRY(replica.check("dist_replica_leave"));
-  if (options_.threads != DIST_THREADS_HOST || current().replica != &replica) {
+  if (threads() != DIST_THREADS_HOST || current().replica != &replica) {
     return failed_precondition(
         "`dist_replica_leave()`: %s %d did not enter with `dist_replica_enter()`. Return from its function "
         "instead.",
@@ -248,15 +248,15 @@ Status ReplicaPool::take_turn_of_host(const char* call) noexcept {
     char missing[512];
     list_missing_members(missing);
     return fail(DIST_DEADLINE_EXCEEDED, "`%s()`: the run did not end within %s: %s", call,
-                DurationText(options_.timeout_ns).text, missing);
+                DurationText(timeout_ns()).text, missing);
   }
-  options_.keeper->retain();  // until end_turn(); a shutdown may not wait for the turn
+  keeper().retain();  // until end_turn(); a shutdown may not wait for the turn
   turn_taken_ = true;
   return kOk;
 }
 
 void ReplicaPool::abandon(Replica& replica) noexcept {
-  if (memory_.forked()) return;
+  if (memory().forked()) return;
   depart(state_of(replica),
          failed_precondition(
              "replica %d's thread ended inside its run. Call `dist_replica_leave()` before the thread ends.",
@@ -272,7 +272,7 @@ void ReplicaPool::abandon(Replica& replica) noexcept {
 void ReplicaPool::cancel_host_run(const char* reason) noexcept {
   lock_.lock();
   const RunLockHolder holder(lock_);
-  if (!open_ || given_up_ || come_ == options_.num_replicas) return;
+  if (!open_ || given_up_ || come_ == num_replicas()) return;
   ErrorRecord cancelled;
   cancelled.code = DIST_CANCELLED;
   std::snprintf(cancelled.message, sizeof cancelled.message, "the run was cancelled: %.900s",

@@ -39,7 +39,7 @@ Status ReplicaPool::check_idle(const char* call, const char* advice) noexcept {
 // run was abandoned at its deadline.
 Status ReplicaPool::check_idle_locked(const char* call, const char* advice) const noexcept {
   if (idle_locked()) return kOk;
-  if (options_.threads == DIST_THREADS_HOST) return under_way(call, advice);
+  if (threads() == DIST_THREADS_HOST) return under_way(call, advice);
   char inside[256];
   if (list_inside(run_, inside) == 0) return kOk;  // they have returned just now
   return failed_precondition(
@@ -50,15 +50,15 @@ Status ReplicaPool::check_idle_locked(const char* call, const char* advice) cons
 }
 
 bool ReplicaPool::idle_locked() const noexcept {
-  if (options_.threads != DIST_THREADS_HOST) return !overdue_ || all_finished();
-  for (int i = 0; i < options_.num_replicas; ++i) {
+  if (threads() != DIST_THREADS_HOST) return !overdue_ || all_finished();
+  for (int i = 0; i < num_replicas(); ++i) {
     if (states_[i].occupied) return false;
   }
   return !turn_taken_;
 }
 
 Status ReplicaPool::create_group(std::span<const int32_t> ids, Subgroup** out) {
-  DIST_TRY(check_ids(ids, options_.num_replicas));
+  DIST_TRY(check_ids(ids, num_replicas()));
   constexpr const char* kCall = "dist_group_create";
   constexpr const char* kAdvice = "make groups before runs";
   if (!lock_.try_lock()) return closing() ? shutting_down() : under_way(kCall, kAdvice);
@@ -71,15 +71,15 @@ Status ReplicaPool::create_group(std::span<const int32_t> ids, Subgroup** out) {
 // Uses a number one above the largest that any worker has used. So a worker that failed after the others had
 // created a group does not prevent the next one.
 Status ReplicaPool::create_group_in_turn(std::span<const int32_t> ids, Subgroup** out) {
-  WorkerLink& link = *options_.workers;
-  DIST_TRY(check_ids(ids, options_.replicas.global()));
+  WorkerLink& link = *workers();
+  DIST_TRY(check_ids(ids, replicas().global()));
   const GroupTag tag(ids);
   int64_t number = subgroups_.latest_number();
   DIST_TRY(link.largest({&number, 1}, tag.text(), tag.digest()));
   if (number < 0 || number == INT32_MAX) return not_a_number(number);
   Subgroup* made = nullptr;
   try {
-    const GroupShape shape(memory_, ids, link.communicator());
+    const GroupShape shape(memory(), ids, link.communicator());
     made = subgroups_.make(*this, link, shape, static_cast<int32_t>(number) + 1, making());
   } catch (const std::bad_alloc&) {
     return out_of_memory();
@@ -95,16 +95,16 @@ Status ReplicaPool::create_group_in_turn(std::span<const int32_t> ids, Subgroup*
 }
 
 Subgroups::Making ReplicaPool::making() const noexcept {
-  return {group_.policy(), host_, options_.timeout_ns, options_.channels};
+  return {group_.policy(), host(), timeout_ns(), settings().collectives.channels};
 }
 
 Status ReplicaPool::destroy_group(Subgroup* group) noexcept {
-  if (options_.team != nullptr) {
+  if (team() != nullptr) {
     return failed_precondition(
         "`dist_group_destroy()`: this group of logical devices is owned by the strategy and ends with it");
   }
   // In a forked child, the group stays unchanged like its strategy.
-  if (memory_.forked()) return kOk;
+  if (memory().forked()) return kOk;
   // The destruction of the strategy frees it.
   if (closing()) return kOk;
   constexpr const char* kCall = "dist_group_destroy";

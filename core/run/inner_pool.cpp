@@ -11,35 +11,35 @@
 namespace dist {
 namespace {
 
-ReplicaPool::Options with_recorder(ReplicaPool::Options options,
-                                   std::optional<FlightRecorder>& recorder) noexcept {
-  if (recorder) options.recorder = &*recorder;
-  return options;
+PoolSettings with_recorder(PoolSettings settings, std::optional<FlightRecorder>& recorder) noexcept {
+  if (recorder) settings.recorder = &*recorder;
+  return settings;
 }
 
 }  // namespace
 
-InnerPool::InnerPool(Memory& memory, const WaitPolicy& policy, const Host& host, ReplicaPool::Options options)
+InnerPool::InnerPool(Memory& memory, const WaitPolicy& policy, const Host& host, PoolSettings settings)
     : memory_(memory),
-      wait_graph_(memory, options.num_replicas),
-      group_(memory, options.num_replicas, policy, host, options.timeout_ns,
-             GroupMembers{0, nullptr, &wait_graph_, options.naming, options.keeper}),
-      pool_(memory, group_, wait_graph_, host, with_recorder(options, own_recorder(memory, options))),
-      runs_alone_(options.instance != kNoLocalReplica && options.party == nullptr &&
-                  options.lent == nullptr) {}
+      wait_graph_(memory, settings.num_replicas),
+      group_(memory, settings.num_replicas, policy, host, settings.timeout_ns,
+             GroupMembers{0, nullptr, &wait_graph_, settings.naming, settings.keeper}),
+      pool_(memory, group_, wait_graph_, host, with_recorder(settings, own_recorder(memory, settings))),
+      runs_alone_(settings.nesting.instance != kNoLocalReplica && settings.party == nullptr &&
+                  settings.nesting.lent == nullptr) {}
 
 // An instance runs on its replica's thread and uses its records.
-std::optional<FlightRecorder>& InnerPool::own_recorder(Memory& memory, const ReplicaPool::Options& options) {
-  if (options.instance == kNoLocalReplica) recorder_.emplace(memory, ReplicaCount(options.num_replicas));
+std::optional<FlightRecorder>& InnerPool::own_recorder(Memory& memory, const PoolSettings& settings) {
+  if (settings.nesting.instance == kNoLocalReplica)
+    recorder_.emplace(memory, ReplicaCount(settings.num_replicas));
   return recorder_;
 }
 
-Status InnerPool::create(Memory& memory, const WaitPolicy& policy, const Host& host,
-                         ReplicaPool::Options options, InnerPool** out) {
+Status InnerPool::create(Memory& memory, const WaitPolicy& policy, const Host& host, PoolSettings settings,
+                         InnerPool** out) {
   void* const place = memory.allocate(sizeof(InnerPool), alignof(InnerPool));
   InnerPool* pool;
   try {
-    pool = new (place) InnerPool(memory, policy, host, options);
+    pool = new (place) InnerPool(memory, policy, host, settings);
   } catch (...) {
     memory.free(place, sizeof(InnerPool), alignof(InnerPool));
     throw;

@@ -20,9 +20,9 @@ namespace dist {
 
 class InnerPool {
  public:
-  // `options` are passed on, except for the recorder. Throws std::bad_alloc and then leaves nothing behind.
-  static Status create(Memory& memory, const WaitPolicy& policy, const Host& host,
-                       ReplicaPool::Options options, InnerPool** out);
+  // `settings` are passed on, except for the recorder. Throws std::bad_alloc and then leaves nothing behind.
+  static Status create(Memory& memory, const WaitPolicy& policy, const Host& host, PoolSettings settings,
+                       InnerPool** out);
   // No replica may be running.
   static void destroy(InnerPool* pool) noexcept;
 
@@ -54,12 +54,12 @@ class InnerPool {
   Status call_alone(const Body& body, const Caller& by, uint64_t begun, uint64_t* out_ended);
 
  private:
-  InnerPool(Memory& memory, const WaitPolicy& policy, const Host& host, ReplicaPool::Options options);
+  InnerPool(Memory& memory, const WaitPolicy& policy, const Host& host, PoolSettings settings);
   ~InnerPool() = default;
   void thread_ends(uint64_t failures_before) noexcept;
   Status end_badly(Status status, uint64_t failures_before, uint64_t* out_ended) noexcept;
   Status end_in_full() noexcept;
-  std::optional<FlightRecorder>& own_recorder(Memory& memory, const ReplicaPool::Options& options);
+  std::optional<FlightRecorder>& own_recorder(Memory& memory, const PoolSettings& settings);
 
   Memory& memory_;
   WaitGraph wait_graph_;

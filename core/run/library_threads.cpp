@@ -12,15 +12,15 @@ namespace dist {
 Status ReplicaPool::start_thread_of(ReplicaState& state) noexcept {
   state.finished.value.store(run_, std::memory_order_relaxed);
   state.thread_ended = false;
-  LibraryThread::Settings settings{options_.stack_bytes, cpus(), cpu_of(state.replica.rank())};
+  LibraryThread::Settings how{settings().threads.stack_bytes, cpus(), cpu_of(state.replica.rank())};
   const MemberName& called = state.replica.name();
   if (state.replica.is_device()) {
-    std::snprintf(settings.name, sizeof settings.name, "dist-r%d-d%d", number(called.replica) & 0xFF,
+    std::snprintf(how.name, sizeof how.name, "dist-r%d-d%d", number(called.replica) & 0xFF,
                   called.logical_device & 0xFF);
   } else {
-    std::snprintf(settings.name, sizeof settings.name, "dist-r%d", number(called.replica));
+    std::snprintf(how.name, sizeof how.name, "dist-r%d", number(called.replica));
   }
-  return state.thread.start(memory_, *options_.keeper, settings, [this, &state] { serve(state); });
+  return state.thread.start(memory(), keeper(), how, [this, &state] { serve(state); });
 }
 
 [[gnu::noinline, gnu::cold]] Status ReplicaPool::restart(ReplicaState& state) noexcept {
@@ -37,7 +37,7 @@ bool ReplicaPool::await_run(ReplicaState& state, uint32_t seen) {
     return started() || stopping_.load(std::memory_order_seq_cst) ||
            idle_handler_.load(std::memory_order_seq_cst) != nullptr;
   };
-  if (!spin_until(policy, next, caller_in_the_way_)) {
+  if (!spin_until(policy, next, caller_in_the_way())) {
     do {
       started_.sleep(seen, -1, policy, next);
     } while (!next());
@@ -54,17 +54,16 @@ bool ReplicaPool::await_run(ReplicaState& state, uint32_t seen) {
 // Lets the member move to a CPU of its own if it meets a peer on its CPU.
 void ReplicaPool::keep_apart(int rank) noexcept {
   // In a nested run or a device run, the first member uses the thread of the outer one.
-  const bool borrowed = options_.threads == DIST_THREADS_CALLER && rank == 0 && options_.outer != nullptr;
+  const bool borrowed = threads() == DIST_THREADS_CALLER && rank == 0 && settings().nesting.outer != nullptr;
   const bool kept = cpu_of(rank) >= 0;
-  group_.apart(rank).below =
-      borrowed ? 0 : gives_way_below(rank, options_.num_replicas, options_.threads, kept);
+  group_.apart(rank).below = borrowed ? 0 : gives_way_below(rank, num_replicas(), threads(), kept);
   group_.apart(rank).within = cpus();
   thread_comes(rank, true);
 }
 
 void ReplicaPool::thread_comes(int rank, bool own) noexcept {
-  const bool librarys = own && options_.threads != DIST_THREADS_HOST && rank >= first_library_replica();
-  group_.apart(rank).moves = librarys || options_.move_host_threads;
+  const bool librarys = own && threads() != DIST_THREADS_HOST && rank >= first_library_replica();
+  group_.apart(rank).moves = librarys || settings().threads.move_host_threads;
 }
 
 void ReplicaPool::serve(ReplicaState& state) {
@@ -73,7 +72,7 @@ void ReplicaPool::serve(ReplicaState& state) {
     seen = started_.value.load(std::memory_order_acquire);
     group_.keep_apart(state.replica.rank(), caller_cpu_);
     perform(state);
-    if (memory_.forked()) return;  // a forked child has only this thread, so no run will ever start
+    if (memory().forked()) return;  // a forked child has only this thread, so no run will ever start
   }
 }
 
@@ -82,11 +81,11 @@ void ReplicaPool::serve(ReplicaState& state) {
 Status ReplicaPool::let_to(IdleHandler& handler, const char* call) noexcept {
   DIST_TRY(take_turn(call));
   Status revived = kOk;
-  if (options_.threads != DIST_THREADS_HOST) revived = revive();
+  if (threads() != DIST_THREADS_HOST) revived = revive();
   if (revived.ok()) {
     // seq_cst: pairs with the checks of a sleeping thread. It is a release store as well.
     idle_handler_.store(&handler, std::memory_order_seq_cst);
-    for (int i = first_library_replica(); options_.threads != DIST_THREADS_HOST && i < made_; ++i) {
+    for (int i = first_library_replica(); threads() != DIST_THREADS_HOST && i < made_; ++i) {
       while (!states_[i].with_handler.load(std::memory_order_acquire)) {
         unpark_all(started_.value);
         yield_this_thread();

@@ -49,50 +49,26 @@ class ReplicaPool::Turn {
 };
 
 ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const Host& host,
-                         const Options& options)
-    : memory_(memory),
+                         const PoolSettings& settings)
+    : PoolFacts(memory, host, settings),
       group_(group),
-      channel_(memory, group, options.channels,
-               options.workers != nullptr ? &options.workers->communicator() : nullptr),
-      subgroups_(memory, graph, options.naming, options.keeper),
+      channel_(memory, group, settings.collectives.channels,
+               settings.workers != nullptr ? &settings.workers->communicator() : nullptr),
+      subgroups_(memory, graph, settings.naming, settings.keeper),
       graph_(graph),
-      host_(host),
-      options_(options),
-      outer_(options.outer),
-      caller_in_the_way_(options.threads == DIST_THREADS_LIBRARY &&
-                         options.num_replicas + 1 > options.usable_cpus),
-      here_(options.num_replicas),
+      outer_(settings.nesting.outer),
+      here_(settings.num_replicas),
       pins_(memory),
       teams_(&memory) {
-  if (options.party != nullptr) ticket_.emplace(options.party->place(), budget_share(), changed_);
-  const auto n = static_cast<std::size_t>(options.num_replicas);
+  if (settings.party != nullptr) ticket_.emplace(settings.party->place(), budget_share(), changed_);
+  const auto n = static_cast<std::size_t>(settings.num_replicas);
   states_ = static_cast<ReplicaState*>(memory.allocate(n * sizeof(ReplicaState), alignof(ReplicaState)));
-  for (; made_ < options.num_replicas; ++made_) {
-    const bool alone = options.instance != kNoLocalReplica;
-    const LocalReplica own = alone ? options.instance : LocalReplica{made_};
-    const Replica::Place place{made_, of_devices() ? options.part_of : own, options.naming.name(made_),
-                               alone};
+  for (; made_ < settings.num_replicas; ++made_) {
     new (&states_[made_])
-        ReplicaState(memory, *this, group, (*options.recorder)[own], place, loops_of(place.local, made_),
-                     options.channels.cache_bytes, here_.at(made_),
-                     options.workers == nullptr ? nullptr : &options.workers->communicator());
+        ReplicaState(memory, *this, group, recorder_of(made_), place_of(made_), loops_of(made_),
+                     settings.collectives.channels.cache_bytes, here_.at(made_),
+                     settings.workers == nullptr ? nullptr : &settings.workers->communicator());
   }
-}
-
-// The CPU that a member's library thread is bound to; -1: none.
-int ReplicaPool::cpu_of(int rank) const noexcept {
-  if (options_.placement == nullptr) return -1;
-  return of_devices() ? options_.placement->cpu_of(options_.part_of, rank)
-                      : options_.placement->cpu_of(LocalReplica{rank}, 0);
-}
-
-Replica::Loops ReplicaPool::loops_of(LocalReplica replica, int rank) const noexcept {
-  const Executor& executor = options_.executor;
-  if (options_.no_helpers) return {1, nullptr, Bounds::kOwn, executor};
-  const int share = std::max(1, options_.usable_cpus / options_.num_replicas);
-  if (options_.placement == nullptr) return {share, nullptr, Bounds::kOwn, executor};
-  const Placement& placement = *options_.placement;
-  return {share, placement.loops_of(replica, of_devices() ? rank : 0, share), placement.bounds(), executor};
 }
 
 ReplicaPool::~ReplicaPool() {
@@ -101,24 +77,24 @@ ReplicaPool::~ReplicaPool() {
   for (DeviceTeam* const team : teams_) DeviceTeam::destroy(team);
   end_threads();
   for (int i = 0; i < made_; ++i) states_[i].~ReplicaState();
-  memory_.deallocate(states_, static_cast<std::size_t>(options_.num_replicas) * sizeof(ReplicaState),
-                     alignof(ReplicaState));
+  memory().deallocate(states_, static_cast<std::size_t>(num_replicas()) * sizeof(ReplicaState),
+                      alignof(ReplicaState));
 }
 
 Status ReplicaPool::start() noexcept {
-  if (options_.devices != nullptr) DIST_TRY(make_teams());
-  for (int i = 0; i < options_.num_replicas; ++i) keep_apart(i);
-  if (options_.threads == DIST_THREADS_HOST) return kOk;
-  for (int i = first_library_replica(); i < options_.num_replicas; ++i) DIST_TRY(start_thread_of(states_[i]));
+  if (settings().nesting.devices != nullptr) DIST_TRY(make_teams());
+  for (int i = 0; i < num_replicas(); ++i) keep_apart(i);
+  if (threads() == DIST_THREADS_HOST) return kOk;
+  for (int i = first_library_replica(); i < num_replicas(); ++i) DIST_TRY(start_thread_of(states_[i]));
   return kOk;
 }
 
 Status ReplicaPool::make_teams() noexcept {
   try {
-    teams_.reserve(static_cast<std::size_t>(options_.num_replicas));
-    for (int i = 0; i < options_.num_replicas; ++i) {
+    teams_.reserve(static_cast<std::size_t>(num_replicas()));
+    for (int i = 0; i < num_replicas(); ++i) {
       DeviceTeam* team = nullptr;
-      DIST_TRY(DeviceTeam::create(memory_, *this, *options_.devices, LocalReplica{i}, &team));
+      DIST_TRY(DeviceTeam::create(memory(), *this, *settings().nesting.devices, LocalReplica{i}, &team));
       teams_.push_back(team);
     }
   } catch (const std::bad_alloc&) {
@@ -147,7 +123,7 @@ __attribute__((no_sanitize("null"))) void ReplicaPool::perform(ReplicaState& sta
 // The function has returned: stores its result, leaves the group, and notifies the waiting threads.
 void ReplicaPool::conclude(ReplicaState& state, Status status, uint64_t failures_before) noexcept {
   // A forked child has no threads to notify, and its locks may never open.
-  if (memory_.forked()) return;
+  if (memory().forked()) return;
   state.replica.come_back();
   state.replica.end();
   if (!state.replica.works().empty()) status = drain(state, status);
@@ -195,13 +171,13 @@ void ReplicaPool::tell_teams(const ReplicaState& failed) noexcept {
                   status_name(failed.result), failed.error.message);
     hint_to_mend(why, why.culprit);
   }
-  for (int i = 0; i < options_.num_replicas; ++i) {
+  for (int i = 0; i < num_replicas(); ++i) {
     if (i != failed.replica.rank()) devices_of(LocalReplica{i})->condemn(why);
   }
 }
 
 bool ReplicaPool::all_finished(uint32_t run) const noexcept {
-  for (int i = 0; i < options_.num_replicas; ++i) {
+  for (int i = 0; i < num_replicas(); ++i) {
     if (states_[i].finished.value.load(std::memory_order_acquire) != run) return false;
   }
   return true;
@@ -234,7 +210,7 @@ class ReplicaPool::AllReplicas {
   // Another thread will return them.
   IdleHandler* hand_over() noexcept { return std::exchange(idle_handler_, nullptr); }
   void give_back() noexcept {
-    if (IdleHandler* const handler = hand_over(); handler != nullptr && !pool_.memory_.forked())
+    if (IdleHandler* const handler = hand_over(); handler != nullptr && !pool_.memory().forked())
       handler->give_back();
   }
   ~AllReplicas() { give_back(); }
@@ -251,13 +227,13 @@ bool ReplicaPool::await_finished(ReplicaState& state, int64_t deadline_ns) noexc
   const WaitPolicy& policy = group_.policy();
   Word& word = state.finished;
   const auto done = [&] { return word.value.load(std::memory_order_seq_cst) == run_; };
-  while (!spin_until(policy, done, caller_in_the_way_)) {
-    if (memory_.forked()) return false;
-    const int64_t left = deadline_ns == 0 ? -1 : deadline_ns - host_.now_ns();
+  while (!spin_until(policy, done, caller_in_the_way())) {
+    if (memory().forked()) return false;
+    const int64_t left = deadline_ns == 0 ? -1 : deadline_ns - host().now_ns();
     if (deadline_ns != 0 && left <= 0) return false;
     const uint32_t seen = word.value.load(std::memory_order_acquire);
     if (done()) return true;
-    word.sleep(seen, host_.slice_ns(left), policy, done);
+    word.sleep(seen, host().slice_ns(left), policy, done);
   }
   return true;
 }
@@ -270,7 +246,7 @@ void ReplicaPool::perform_on_caller() {
     explicit Returning(ReplicaPool& pool) noexcept : pool_(pool) {}
     ~Returning() {
       if (returned_) return;
-      for (int i = 1; i < pool_.options_.num_replicas; ++i) (void)pool_.await_finished(pool_.states_[i], 0);
+      for (int i = 1; i < pool_.num_replicas(); ++i) (void)pool_.await_finished(pool_.states_[i], 0);
       (void)pool_.over(failed_precondition("the caller's thread ended inside its run"));
     }
     ReplicaPool& pool_;
@@ -283,7 +259,7 @@ void ReplicaPool::perform_on_caller() {
 
 // Waits for the runs that were requested earlier.
 Status ReplicaPool::await_turn(const RunLimits& limits, int64_t deadline_ns) noexcept {
-  switch (lock_.lock(host_, deadline_ns, limits.cancel)) {
+  switch (lock_.lock(host(), deadline_ns, limits.cancel)) {
     case RunLock::Wait::kLocked: break;
     case RunLock::Wait::kCancelled: return cancelled_early(limits.cancel->reason());
     case RunLock::Wait::kClosed: return shutting_down();
@@ -303,7 +279,7 @@ class ReplicaPool::Holding {
   ~Holding() {
     if (pool_.pins_.any()) [[unlikely]] {
       end_seeing(pool_, mine_, all_.hand_over());
-    } else if (mine_ && !pool_.memory_.forked()) {
+    } else if (mine_ && !pool_.memory().forked()) {
       pool_.lock_.unlock();
     }
   }
@@ -313,7 +289,7 @@ class ReplicaPool::Holding {
  private:
   [[gnu::noinline, gnu::cold]] static void end_seeing(ReplicaPool& pool, bool mine,
                                                       IdleHandler* handler) noexcept {
-    if (pool.memory_.forked()) return;
+    if (pool.memory().forked()) return;
     Unseen unseen;
     if (!pool.overdue_) pool.let_go(unseen);
     if (mine) pool.lock_.unlock();
@@ -327,13 +303,13 @@ class ReplicaPool::Holding {
 
 // `reason` is NULL if dist_strategy_cancel() gave none.
 Status ReplicaPool::cancelled_early(const char* reason) const noexcept {
-  return fail(DIST_CANCELLED, "the %s was cancelled before it started: %s", options_.naming.run(),
+  return fail(DIST_CANCELLED, "the %s was cancelled before it started: %s", naming().run(),
               reason != nullptr ? reason : "`dist_strategy_cancel()`"_m);
 }
 
 // Tells the other workers that the run has ended here, and how.
 inline Status ReplicaPool::over(Status outcome) noexcept {
-  if (options_.workers != nullptr) [[unlikely]]
+  if (workers() != nullptr) [[unlikely]]
     tell_workers(outcome);
   return outcome;
 }
@@ -341,8 +317,8 @@ inline Status ReplicaPool::over(Status outcome) noexcept {
 // Counts a run among the workers even though it does not start here. Otherwise their run numbers would
 // diverge.
 [[gnu::noinline, gnu::cold]] Status ReplicaPool::refused(Status why) noexcept {
-  if (options_.workers != nullptr) {
-    options_.workers->begin_run({});
+  if (workers() != nullptr) {
+    workers()->begin_run({});
     tell_workers(why);
   }
   return why;
@@ -350,12 +326,12 @@ inline Status ReplicaPool::over(Status outcome) noexcept {
 
 // The same for a run that had no turn: the next run reports it.
 [[gnu::noinline, gnu::cold]] Status ReplicaPool::owed(Status why) noexcept {
-  if (options_.workers != nullptr) options_.workers->owe(last_error());
+  if (workers() != nullptr) workers()->owe(last_error());
   return why;
 }
 
 [[gnu::noinline, gnu::cold]] void ReplicaPool::tell_workers(Status outcome) noexcept {
-  options_.workers->end_run(outcome, outcome.ok() ? ErrorRecord{} : last_error());
+  workers()->end_run(outcome, outcome.ok() ? ErrorRecord{} : last_error());
 }
 
 // A nested run ends at the deadline of the outer run at the latest.
@@ -364,7 +340,7 @@ RunDeadline ReplicaPool::deadline_of(const RunLimits& limits) const noexcept {
   if (limits.deadline_ns != 0) {
     own = {limits.deadline_ns, limits.timeout_ns};
   } else if (limits.timeout_ns > 0) {
-    own = {deadline_after(host_.now_ns(), limits.timeout_ns), limits.timeout_ns};
+    own = {deadline_after(host().now_ns(), limits.timeout_ns), limits.timeout_ns};
   }
   if (outer_ == nullptr) return own;
   const RunDeadline& outer = outer_->group_.deadline();
@@ -377,7 +353,7 @@ Status ReplicaPool::revive() noexcept {
   std::unique_lock replacing(starting_, std::defer_lock);
   if (idle_handler_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     replacing.lock();
-  for (int i = first_library_replica(); i < options_.num_replicas; ++i) {
+  for (int i = first_library_replica(); i < num_replicas(); ++i) {
     if (states_[i].thread_ended || !states_[i].thread.started()) [[unlikely]]
       DIST_TRY(restart(states_[i]));
   }
@@ -389,12 +365,12 @@ Status ReplicaPool::revive() noexcept {
 template <bool kCounted>
 [[gnu::noinline]] Status ReplicaPool::run_as(const Body& body, const RunLimits& limits) {
   DIST_TRY(check_may_wait(limits.call));
-  if (options_.threads == DIST_THREADS_HOST) {
+  if (threads() == DIST_THREADS_HOST) {
     return failed_precondition(
         "this strategy runs replicas on host threads (`DIST_THREADS_HOST`). Call `dist_replica_enter()` and "
         "`dist_replica_leave()` on each of them instead of `dist_run()`.");
   }
-  if (limits.cancel != nullptr && limits.cancel->signalled() && options_.workers == nullptr)
+  if (limits.cancel != nullptr && limits.cancel->signalled() && workers() == nullptr)
     return cancelled_early(limits.cancel->reason());
   // Nothing may start in an outer run that has ended.
   if (outer_ != nullptr) DIST_TRY(outer_->group_.check_run());
@@ -406,7 +382,7 @@ template <bool kCounted>
   if (!in_turn && !lock_.try_lock()) {
     // The destruction of the strategy does not wait for threads that leave the queue, so this one holds a
     // reference.
-    const Ref<Counted> kept = Ref<Counted>::share(options_.keeper);
+    const Ref<Counted> kept = Ref<Counted>::share(&keeper());
     if (const Status waited = await_turn(limits, deadline.at_ns); !waited.ok()) {
       all.give_back();
       return owed(waited);
@@ -424,18 +400,18 @@ template <bool kCounted>
   if (scope.late()) return refused(cancelled_early(limits.cancel->reason()));
   struct GivingBack {
     ~GivingBack() {
-      if (kCounted && !pool.memory_.forked()) pool.give_threads_back();
+      if (kCounted && !pool.memory().forked()) pool.give_threads_back();
     }
     ReplicaPool& pool;
   } const giving_back{*this};
   if (kCounted && !limits.uncounted) {
     if (const Status taken = take_threads(limits, deadline); !taken.ok()) return refused(taken);
   }
-  if (options_.workers != nullptr) [[unlikely]]
-    options_.workers->begin_run(deadline);
+  if (workers() != nullptr) [[unlikely]]
+    workers()->begin_run(deadline);
   if (body.about_to_start != nullptr) body.about_to_start(body.context);
   // The replicas look at this cache line all the time, so it is written at once.
-  const int cpu = options_.threads == DIST_THREADS_CALLER ? current_cpu() : caller_cpu_;
+  const int cpu = threads() == DIST_THREADS_CALLER ? current_cpu() : caller_cpu_;
   body_ = body;
   caller_cpu_ = cpu;
   group_run_ = group_.run();
@@ -444,11 +420,11 @@ template <bool kCounted>
   if (IdleHandler* const handler = idle_handler_.load(std::memory_order_relaxed); handler != nullptr)
       [[unlikely]]
     handler->wake();
-  if (options_.threads == DIST_THREADS_CALLER) {
+  if (threads() == DIST_THREADS_CALLER) {
     perform_on_caller();
-    if (memory_.forked()) return in_forked_child();
+    if (memory().forked()) return in_forked_child();
   }
-  for (int i = first_library_replica(); i < options_.num_replicas; ++i) {
+  for (int i = first_library_replica(); i < num_replicas(); ++i) {
     ReplicaState& state = states_[i];
     if (state.finished.value.load(std::memory_order_acquire) == run_) continue;
     if (!await_finished(state, deadline.at_ns)) return over(overdue());
@@ -460,7 +436,7 @@ template <bool kCounted>
 }
 
 Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
-  return options_.party == nullptr ? run_as<false>(body, limits) : run_as<true>(body, limits);
+  return settings().party == nullptr ? run_as<false>(body, limits) : run_as<true>(body, limits);
 }
 
 }  // namespace dist

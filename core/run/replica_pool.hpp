@@ -37,7 +37,7 @@
 #include "core/run/closing.hpp"
 #include "core/run/idle_handler.hpp"
 #include "core/run/library_thread.hpp"
-#include "core/run/placement.hpp"
+#include "core/run/pool_facts.hpp"
 #include "core/run/replica.hpp"
 #include "core/run/run_lock.hpp"
 #include "core/run/run_pins.hpp"
@@ -59,8 +59,6 @@ inline int64_t deadline_after(int64_t start_ns, int64_t timeout_ns) noexcept {
 
 // The error for calls in a forked child.
 Status in_forked_child() noexcept;
-
-class Strategy;
 
 // The function that a run executes on every replica. The only exception that may leave it is the forced unwind of
 // pthread_exit(). The pool keeps a copy for replicas that start late, after the run's deadline.
@@ -92,73 +90,30 @@ struct MergeOutcome {
   ErrorRecord error;
 };
 
-class ReplicaPool {
+class ReplicaPool : public PoolFacts {
  public:
-  struct Options {
-    int num_replicas;
-    int threads;  // DIST_THREADS_...
-    int usable_cpus;
-    int64_t timeout_ns;  // how long dist_replica_enter() and dist_replica_leave() wait
-    ChannelHome channels;
-    FlightRecorder* recorder;
-    Strategy* owner;                         // passed through; the pool never looks into it
-    Counted* keeper;                         // keeps the owner alive for threads that outlive the pool
-    bool alone;                              // one replica by kind: reductions and gathers return their input
-    const DeviceMesh* devices = nullptr;     // logical devices of each replica; NULL: none
-    LocalReplica part_of = kNoLocalReplica;  // set if the members are logical devices: their replica
-    LocalReplica instance = kNoLocalReplica;         // set if the pool is an instance's: its replica
-    DeviceTeam* lent = nullptr;                      // then, that replica's devices, owned by another pool
-    Naming naming;                                   // of the members, for messages
-    DeviceTeam* team = nullptr;                      // set if the members are logical devices: their team
-    const Placement* placement = nullptr;            // CPUs of replicas and logical devices; NULL: any
-    const ReplicaPool* outer = nullptr;              // the pool whose runs contain this one's; NULL: none
-    std::size_t stack_bytes = 0;                     // for each library thread; 0: system default
-    int64_t bytes_per_pack = 0;                      // for planned lists; 0: no limit
-    dist_numerics numerics = DIST_NUMERICS_ORDERED;  // for reductions that do not specify it
-    bool no_helpers = false;              // oneTBB threads do not help with a member's loops or works
-    Executor executor;                    // the host's, for loops
-    WorkerLink* workers = nullptr;        // NULL if there is no other worker
-    BudgetParty* party = nullptr;         // the user of the budget; NULL: no budget
-    ReplicaCount replicas{num_replicas};  // in this worker and in all workers
-    bool move_host_threads = false;       // away from a CPU that a peer uses
-  };
-
   // Throws std::bad_alloc. Creates no thread.
-  ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const Host& host, const Options& options);
+  ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const Host& host, const PoolSettings& settings);
   // No replica may be running.
   ~ReplicaPool();
   ReplicaPool(const ReplicaPool&) = delete;
   ReplicaPool& operator=(const ReplicaPool&) = delete;
 
   Status start() noexcept;
-  Strategy* owner() const noexcept { return options_.owner; }
-  FlightRecorder& recorder() const noexcept { return *options_.recorder; }
-  // The default for the approximate size of a pack of a planned list; 0: no limit.
-  int64_t bytes_per_pack() const noexcept { return options_.bytes_per_pack; }
-  // The default DIST_NUMERICS_... of reductions.
-  dist_numerics numerics() const noexcept { return options_.numerics; }
-  bool alone() const noexcept { return options_.alone; }
   MergeOutcome& merge_outcome() noexcept { return merge_outcome_; }
   // The logical devices of a replica; NULL if it has none.
   DeviceTeam* devices_of(LocalReplica replica) const noexcept {
-    if (options_.lent != nullptr) return options_.lent;
+    if (settings().nesting.lent != nullptr) return settings().nesting.lent;
     return teams_.empty() ? nullptr : teams_[index(replica)];
   }
-  // The team whose devices are the members; NULL if the members are replicas.
-  DeviceTeam* team() const noexcept { return options_.team; }
 
-  int num_replicas() const noexcept { return options_.num_replicas; }
-  // The id of a member, and the host data of an instance.
-  int32_t name_of(int rank) const noexcept { return options_.naming.name(rank).number(); }
+  // The host data of an instance.
   void* host_state() const noexcept { return states_[0].replica.host_state(); }
   // Only for the pool of an instance; see Replica::give_up().
   void give_up() noexcept {
     states_[0].replica.give_up();
     give_threads_back();
   }
-  ReplicaCount replicas() const noexcept { return options_.replicas; }
-  // NULL if there is no other worker.
-  WorkerLink* workers() const noexcept { return options_.workers; }
 
   // Groups of some replicas, created and destroyed between runs. `ids` must be ascending.
   Status create_group(std::span<const int32_t> ids, Subgroup** out);
@@ -167,7 +122,6 @@ class ReplicaPool {
   // Not for groups of logical devices, which are destroyed with their team. Does nothing in a forked child.
   Status destroy_group(Subgroup* group) noexcept;
   LazyChannel& channel() noexcept { return channel_; }
-  Memory& memory() noexcept { return memory_; }
   bool has_groups() const noexcept { return !subgroups_.empty(); }
   Subgroups& groups() noexcept { return subgroups_; }
 
@@ -199,16 +153,7 @@ class ReplicaPool {
   // Called by the idle handler: gives the replica a new thread while the old one is inside its callback
   // or about to end. The old thread never touches the pool again.
   Status replace_thread(LocalReplica replica) noexcept;
-  const Host& host() const noexcept { return host_; }
-  // The CPUs that its threads may use; NULL: those of the thread that creates them.
-  const CpuSet* cpus() const noexcept {
-    return options_.placement == nullptr ? nullptr : options_.placement->within();
-  }
   const WaitPolicy& policy() const noexcept { return group_.policy(); }
-  int threads() const noexcept { return options_.threads; }
-  int64_t timeout_ns() const noexcept { return options_.timeout_ns; }
-  // Whether there is no CPU for other threads besides those of the replicas.
-  bool caller_in_the_way() const noexcept { return caller_in_the_way_; }
   // The error for runs that are refused because shut_down() has begun.
   Status shutting_down() const noexcept { return closing_.error(); }
   bool closing() const noexcept { return closing_.begun(); }
@@ -241,12 +186,10 @@ class ReplicaPool {
   Status run(const Body& body, const RunLimits& limits);
 
   // ---- Budgets (admission.cpp) ----
-  // The number of budget threads that a run takes.
-  int budget_share() const noexcept;
   // The budget user that the calling thread waits for as an insider; NULL if the thread is not inside a
   // callback, or if there is no budget.
   BudgetParty* insider() const noexcept {
-    return options_.party != nullptr && is_inside_function() ? options_.party : nullptr;
+    return settings().party != nullptr && is_inside_function() ? settings().party : nullptr;
   }
 
   // Takes a turn between runs: waits for the current run, at most for the strategy's timeout, and holds off
@@ -292,7 +235,7 @@ class ReplicaPool {
     uint32_t run;
   };
   Sight sight() const noexcept {
-    if (options_.outer == nullptr) return {&pins_, run_};
+    if (settings().nesting.outer == nullptr) return {&pins_, run_};
     return {seen_in_.load(std::memory_order_relaxed), seen_as_.load(std::memory_order_relaxed)};
   }
   bool is_inside(const Sight& of) const noexcept;
@@ -300,7 +243,6 @@ class ReplicaPool {
   void let_go(Unseen& out) noexcept;
   ReplicaState& state_of(const Replica& replica) const noexcept { return states_[replica.rank()]; }
   Subgroups::Making making() const noexcept;
-  int first_library_replica() const noexcept { return options_.threads == DIST_THREADS_CALLER ? 1 : 0; }
   void serve(ReplicaState& state);
   bool await_run(ReplicaState& state, uint32_t seen);
   static bool is_inside(const IdleHandler* handler, int rank) noexcept {
@@ -324,10 +266,7 @@ class ReplicaPool {
   void give_threads_back() noexcept;
   Status check_all_out() noexcept;
   void tell_teams(const ReplicaState& failed) noexcept;
-  bool of_devices() const noexcept { return options_.part_of != kNoLocalReplica; }
-  int cpu_of(int rank) const noexcept;
   void keep_apart(int rank) noexcept;
-  Replica::Loops loops_of(LocalReplica replica, int rank) const noexcept;
   Status revive() noexcept;
   Status restart(ReplicaState& state) noexcept;
   bool await_finished(ReplicaState& state, int64_t deadline_ns) noexcept;
@@ -366,18 +305,12 @@ class ReplicaPool {
   bool idle_locked() const noexcept;
   Status check_idle_locked(const char* call, const char* advice) const noexcept;
 
-  Memory& memory_;
   Group& group_;
   LazyChannel channel_;  // for the group of all replicas
   Subgroups subgroups_;
   WaitGraph& graph_;
-  const Host host_;
-  const Options options_;
   const ReplicaPool* outer_;  // the pool whose runs contain this one's; NULL: none
-  // The caller of a run only waits, and there is no CPU for it besides the replicas'. Then it and the idle
-  // replicas yield after every look, because each of them may have the CPU that the other one needs.
-  const bool caller_in_the_way_;
-  WipedWords here_;  // by replica: the thread that runs its function
+  WipedWords here_;           // by replica: the thread that runs its function
   ReplicaState* states_ = nullptr;
   int made_ = 0;          // number of constructed states
   mutable RunPins pins_;  // used if these runs are not nested in others

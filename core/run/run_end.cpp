@@ -26,16 +26,16 @@ constexpr int64_t kReturnGraceNs = 50'000'000;
 void ReplicaPool::cancel(const char* reason) noexcept {
   reason == nullptr ? group_.cancel() : group_.cancel(reason);
   subgroups_.cancel(reason);
-  if (options_.workers != nullptr) options_.workers->cancel(reason);
+  if (workers() != nullptr) workers()->cancel(reason);
   if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
     inner->pool().cancel_from_outside(reason);
   for (DeviceTeam* const team : teams_) team->cancel(reason);
-  if (options_.lent != nullptr) options_.lent->cancel(reason);
+  if (settings().nesting.lent != nullptr) settings().nesting.lent->cancel(reason);
   if (IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire); handler != nullptr)
     handler->cancel(reason);
-  if (options_.threads == DIST_THREADS_HOST) cancel_host_run(reason);
+  if (threads() == DIST_THREADS_HOST) cancel_host_run(reason);
   // Threads that wait for a budget check again.
-  if (options_.party != nullptr) changed_.advance();
+  if (settings().party != nullptr) changed_.advance();
 }
 
 // For a pool nested in another one's run, because its own runs may begin and end at the same time.
@@ -47,9 +47,9 @@ void ReplicaPool::cancel_from_outside(const char* reason) noexcept {
 void ReplicaPool::condemn(const ErrorRecord& why) noexcept {
   group_.condemn(why);
   subgroups_.condemn(why);
-  if (options_.workers != nullptr) options_.workers->condemn(why);
+  if (workers() != nullptr) workers()->condemn(why);
   for (DeviceTeam* const team : teams_) team->condemn(why);
-  if (options_.lent != nullptr) options_.lent->condemn(why);
+  if (settings().nesting.lent != nullptr) settings().nesting.lent->condemn(why);
 }
 
 // For a nested run: if the outer run has ended already, this one ends too; later ends are applied after the
@@ -70,11 +70,11 @@ void ReplicaPool::begin_groups_inside(const RunDeadline& deadline) noexcept {
 // begin, so it is not lost.
 void ReplicaPool::begin_groups(const RunDeadline& deadline) noexcept {
   for (DeviceTeam* const team : teams_) team->begin_run(*this);
-  if (options_.lent != nullptr) options_.lent->begin_run(*this);
+  if (settings().nesting.lent != nullptr) settings().nesting.lent->begin_run(*this);
   channel_.begin_run();
   group_.begin_run(deadline);
   subgroups_.begin_run(deadline);
-  if (options_.team != nullptr) options_.team->groups_have_begun();
+  if (team() != nullptr) team()->groups_have_begun();
 }
 
 // Whether a function of a run with the same pins and number is still running. A later run that has not
@@ -91,7 +91,7 @@ bool ReplicaPool::is_inside_below(const Sight& of) const noexcept {
   for (DeviceTeam* const team : teams_) {
     if (team->pool().is_inside(of)) return true;
   }
-  if (options_.lent != nullptr && options_.lent->pool().is_inside(of)) return true;
+  if (settings().nesting.lent != nullptr && settings().nesting.lent->pool().is_inside(of)) return true;
   InnerPool* const inner = inner_.load(std::memory_order_acquire);
   return inner != nullptr && inner->pool().is_inside(of);
 }
@@ -103,10 +103,10 @@ void ReplicaPool::let_go(Unseen& out) noexcept {
 
 int32_t ReplicaPool::list_inside(uint32_t run, std::span<char> text) const noexcept {
   // Collected first, because functions may return meanwhile.
-  auto* const inside = DIST_ON_STACK(bool, options_.num_replicas);
-  for (int i = 0; i < options_.num_replicas; ++i)
+  auto* const inside = DIST_ON_STACK(bool, num_replicas());
+  for (int i = 0; i < num_replicas(); ++i)
     inside[i] = states_[i].finished.value.load(std::memory_order_acquire) != run;
-  return list_members(options_.naming, {inside, static_cast<std::size_t>(options_.num_replicas)}, text);
+  return list_members(naming(), {inside, static_cast<std::size_t>(num_replicas())}, text);
 }
 
 // Must be called with the lock. Checks that all functions of an abandoned run have returned.
@@ -136,7 +136,7 @@ Status ReplicaPool::overdue() noexcept {
   const DurationText given(group_.deadline().given_ns);
   std::snprintf(late.message, sizeof late.message,
                 "the %s's deadline of %s expired. These have not returned from their functions: %s",
-                options_.naming.run(), given.text, inside);
+                naming().run(), given.text, inside);
   std::snprintf(late.expected, sizeof late.expected, "functions that return within %s", given.text);
   copy_text(late.received, "still inside its function");
   copy_text(late.hint, "The strategy rejects new runs until these functions have returned.");
@@ -157,7 +157,7 @@ Status ReplicaPool::overdue() noexcept {
 // replicas got; otherwise whether the run was cancelled.
 Status ReplicaPool::outcome() const noexcept {
   const ReplicaState* first = nullptr;
-  for (int i = 0; i < options_.num_replicas; ++i) {
+  for (int i = 0; i < num_replicas(); ++i) {
     const ReplicaState& state = states_[i];
     if (state.result == DIST_OK) continue;
     if (state.result != DIST_ABORTED) return fail(state.error);
@@ -166,7 +166,7 @@ Status ReplicaPool::outcome() const noexcept {
   if (first != nullptr) return fail(first->error);
   if (!group_.cancelled()) return kOk;
   const char* const reason = group_.cancel_reason();
-  return fail(DIST_CANCELLED, "the %s was cancelled: %s", options_.naming.run(),
+  return fail(DIST_CANCELLED, "the %s was cancelled: %s", naming().run(),
               reason != nullptr ? reason : "dist_strategy_cancel()");
 }
 

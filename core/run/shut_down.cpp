@@ -41,14 +41,14 @@ void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside, const c
   close_queue(call);
   if (IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire); handler != nullptr)
     handler->refuse_all();
-  if (options_.threads == DIST_THREADS_HOST) {
+  if (threads() == DIST_THREADS_HOST) {
     await_host_threads(deadline_ns, inside);
   } else {
     if (!await_callers(deadline_ns)) {
-      options_.keeper->retain();
+      keeper().retain();
       const bool updating = lock_in_turn_.load(std::memory_order_acquire);
-      if (!lock_.bequeath(*options_.keeper)) {
-        options_.keeper->release();  // the lock has been opened just now
+      if (!lock_.bequeath(keeper())) {
+        keeper().release();  // the lock has been opened just now
       } else if (updating) {
         std::snprintf(inside.data(), inside.size(), "an update from outside");
       }
@@ -66,17 +66,17 @@ void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside, const c
 // Appends the replicas that are inside a callback of the idle handler.
 void ReplicaPool::list_handled(std::span<char> inside) const noexcept {
   const IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire);
-  auto* const members = DIST_ON_STACK(bool, options_.num_replicas);
-  for (int i = 0; i < options_.num_replicas; ++i) members[i] = is_inside(handler, i);
+  auto* const members = DIST_ON_STACK(bool, num_replicas());
+  for (int i = 0; i < num_replicas(); ++i) members[i] = is_inside(handler, i);
   char who[256];
-  if (list_members(options_.naming, {members, static_cast<std::size_t>(options_.num_replicas)}, who) > 0)
+  if (list_members(naming(), {members, static_cast<std::size_t>(num_replicas())}, who) > 0)
     append_to_list(inside, who);
 }
 
 // Returns true if the run lock was taken, permanently. Returns false if the deadline expired while functions
 // of a run or an update are running; no new run can start then.
 bool ReplicaPool::await_callers(int64_t deadline_ns) noexcept {
-  while (lock_.lock_last(host_, deadline_ns) != RunLock::Wait::kLocked) {
+  while (lock_.lock_last(host(), deadline_ns) != RunLock::Wait::kLocked) {
     if (!all_finished(started_.value.load(std::memory_order_acquire))) return false;
     // A host's update function, which no run waits for.
     if (lock_in_turn_.load(std::memory_order_acquire)) return false;
@@ -84,7 +84,7 @@ bool ReplicaPool::await_callers(int64_t deadline_ns) noexcept {
     yield_this_thread();
   }
   // Threads of a run that was abandoned at its deadline.
-  for (int i = first_library_replica(); i < options_.num_replicas; ++i)
+  for (int i = first_library_replica(); i < num_replicas(); ++i)
     (void)await_finished(states_[i], deadline_ns);
   return true;
 }
@@ -95,7 +95,7 @@ void ReplicaPool::await_host_threads(int64_t deadline_ns, std::span<char> inside
   for (;;) {
     const uint32_t seen = gone_.value.load(std::memory_order_acquire);
     const auto changed = [&] { return gone_.value.load(std::memory_order_seq_cst) != seen; };
-    const int64_t left = deadline_ns == 0 ? -1 : deadline_ns - host_.now_ns();
+    const int64_t left = deadline_ns == 0 ? -1 : deadline_ns - host().now_ns();
     lock_.lock();
     {
       const RunLockHolder holder(lock_);
@@ -114,14 +114,14 @@ void ReplicaPool::await_host_threads(int64_t deadline_ns, std::span<char> inside
 // Must be called under the lock. The threads that are inside get references to the strategy.
 void ReplicaPool::leave_host_threads(std::span<char> inside) noexcept {
   char who[256];
-  auto* const occupants = DIST_ON_STACK(bool, options_.num_replicas);
-  for (int i = 0; i < options_.num_replicas; ++i) {
+  auto* const occupants = DIST_ON_STACK(bool, num_replicas());
+  for (int i = 0; i < num_replicas(); ++i) {
     occupants[i] = states_[i].occupied;
     if (!occupants[i]) continue;
-    options_.keeper->retain();
-    states_[i].keeps = options_.keeper;
+    keeper().retain();
+    states_[i].keeps = &keeper();
   }
-  (void)list_members(options_.naming, {occupants, static_cast<std::size_t>(options_.num_replicas)}, who);
+  (void)list_members(naming(), {occupants, static_cast<std::size_t>(num_replicas())}, who);
   append_to_list(inside, who);
 }
 

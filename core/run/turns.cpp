@@ -10,14 +10,14 @@
 namespace dist {
 
 Status ReplicaPool::take_turn(const char* call) noexcept {
-  const int64_t timeout_ns = options_.timeout_ns;
-  const int64_t deadline_ns = timeout_ns > 0 ? deadline_after(host_.now_ns(), timeout_ns) : 0;
+  const int64_t limit_ns = timeout_ns();
+  const int64_t deadline_ns = limit_ns > 0 ? deadline_after(host().now_ns(), limit_ns) : 0;
   const BudgetStay stay(insider());
   // acquire: makes the idle handler's state visible.
   IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire);
-  if (handler != nullptr) DIST_TRY(handler->take_all({call, timeout_ns, deadline_ns, nullptr}));
-  const Status taken = options_.threads == DIST_THREADS_HOST ? take_turn_of_host(call)
-                                                             : take_turn_of_library(call, deadline_ns);
+  if (handler != nullptr) DIST_TRY(handler->take_all({call, limit_ns, deadline_ns, nullptr}));
+  const Status taken =
+      threads() == DIST_THREADS_HOST ? take_turn_of_host(call) : take_turn_of_library(call, deadline_ns);
   if (taken.ok()) {
     lender_ = handler;
   } else if (handler != nullptr) {
@@ -30,14 +30,14 @@ Status ReplicaPool::take_turn_of_library(const char* call, int64_t deadline_ns) 
   if (!lock_.try_lock()) {
     // The destruction of the strategy does not wait for threads that leave the queue, so this one holds a
     // reference.
-    const Ref<Counted> kept = Ref<Counted>::share(options_.keeper);
-    const RunLock::Wait wait = lock_.lock(host_, deadline_ns, nullptr);
+    const Ref<Counted> kept = Ref<Counted>::share(&keeper());
+    const RunLock::Wait wait = lock_.lock(host(), deadline_ns, nullptr);
     if (wait == RunLock::Wait::kClosed) return shutting_down();
     if (wait != RunLock::Wait::kLocked) {
       return fail(DIST_DEADLINE_EXCEEDED,
                   "`%s()`: a run of this strategy did not end within %s. Read and write variables between "
                   "runs, or in a merge function.",
-                  call, DurationText(options_.timeout_ns).text);
+                  call, DurationText(timeout_ns()).text);
     }
   }
   const Status all_out = check_all_out();
@@ -50,23 +50,23 @@ Status ReplicaPool::take_turn_of_library(const char* call, int64_t deadline_ns) 
 }
 
 void ReplicaPool::end_turn() noexcept {
-  if (memory_.forked()) return;
+  if (memory().forked()) return;
   struct Lent {
     ~Lent() {
       if (lender != nullptr) lender->give_back();
     }
     IdleHandler* lender;
   } const lent{std::exchange(lender_, nullptr)};
-  if (options_.threads != DIST_THREADS_HOST) {
+  if (threads() != DIST_THREADS_HOST) {
     lock_in_turn_.store(false, std::memory_order_release);
     return lock_.unlock();
   }
-  Counted* const keeper = options_.keeper;
+  Counted& kept = keeper();
   lock_.lock();
   turn_taken_ = false;
   changed_.advance();
   lock_.unlock();
-  keeper->release();
+  kept.release();
 }
 
 }  // namespace dist

@@ -36,7 +36,7 @@ class Membership final : public Counted {
     int64_t timeout_ns;
     std::size_t staging_bytes;  // 0: the default of WorkerCommunicator
     int32_t recorded_events;    // maximum ring size for each replica
-    ReplicaPool::Options pool;  // except what depends on the workers
+    PoolSettings pool;          // except what depends on the workers
   };
   // The difference from the previous membership.
   struct Change {
@@ -71,7 +71,7 @@ class Membership final : public Counted {
 
  private:
   ~Membership() override { end_datasets(); }
-  ReplicaPool::Options pool_options(Strategy& owner, const Plan& plan, WorkerLink::Connection connection);
+  PoolSettings pool_settings(Strategy& owner, const Plan& plan, WorkerLink::Connection connection);
 
   const Change change_;
   const WorkerPlace worker_;

@@ -430,24 +430,24 @@ Instances& Strategy::make_instances() {
 }
 
 Membership::Plan Strategy::membership_plan(const StrategyOptions& options, const Plan& plan) noexcept {
-  ReplicaPool::Options wanted{};
+  PoolSettings wanted{};
   wanted.num_replicas = plan.num_replicas;
-  wanted.threads = options.threads;
-  wanted.placement = &placement_;
-  wanted.usable_cpus = plan.usable_cpus;
+  wanted.threads.kind = options.threads;
+  wanted.threads.placement = &placement_;
+  wanted.threads.usable_cpus = plan.usable_cpus;
   wanted.timeout_ns = plan.timeout_ns;
-  wanted.channels = {nullptr, &async_memory_, last_level_cache_bytes(), nullptr};
+  wanted.collectives.channels = {nullptr, &async_memory_, last_level_cache_bytes(), nullptr};
   wanted.owner = this;
-  wanted.numerics = options.numerics;
-  wanted.bytes_per_pack = options.communication.bytes_per_pack;
+  wanted.collectives.numerics = options.numerics;
+  wanted.collectives.bytes_per_pack = options.communication.bytes_per_pack;
   wanted.keeper = this;
-  wanted.no_helpers = !may_help(options);
-  wanted.executor = options.executor;
+  wanted.threads.no_helpers = !may_help(options);
+  wanted.threads.executor = options.executor;
   wanted.party = budget_.get();
-  wanted.alone = has_one_replica(options.kind);
-  wanted.devices = options.kind == DIST_STRATEGY_MESH ? &mesh_ : nullptr;
-  wanted.stack_bytes = static_cast<std::size_t>(options.stack_bytes);
-  wanted.move_host_threads = options.move_host_threads;
+  wanted.collectives.alone = has_one_replica(options.kind);
+  wanted.nesting.devices = options.kind == DIST_STRATEGY_MESH ? &mesh_ : nullptr;
+  wanted.threads.stack_bytes = static_cast<std::size_t>(options.stack_bytes);
+  wanted.threads.move_host_threads = options.move_host_threads;
   return {options.host,
           plan.policy,
           plan.num_replicas,

@@ -153,8 +153,8 @@ class Strategy final : public Counted {
   bool spmd() const noexcept { return spmd_; }
   const Placement& placement() const noexcept { return placement_; }
   // Whether oneTBB threads may help.
-  bool has_helpers() const noexcept { return !plan_.pool.no_helpers; }
-  const Executor& executor() const noexcept { return plan_.pool.executor; }
+  bool has_helpers() const noexcept { return !plan_.pool.threads.no_helpers; }
+  const Executor& executor() const noexcept { return plan_.pool.threads.executor; }
   // May be NULL.
   const Budget* budget() const noexcept { return budget_ ? &budget_->budget() : nullptr; }
   CrossReplica cross_replica() noexcept {
