@@ -173,7 +173,7 @@ void ReplicaPool::stop_asking() noexcept {
 void ReplicaPool::close_run() noexcept {
   open_ = false;
   give_threads_back();
-  if (pins_.any()) [[unlikely]]
+  if (sight_.has_pins()) [[unlikely]]
     let_go(unseen_);
   if (IdleHandler* const lender = std::exchange(run_lender_, nullptr); lender != nullptr) lender->give_back();
 }

@@ -76,7 +76,7 @@ Status InnerPool::call_alone(const Body& body, const Caller& by, uint64_t begun,
   }
   *out_ended = replica.recorder().now();
   replica.recorder().end_plain_run(*out_ended);
-  if (!pool_.pins_.any() && !group_.aborted()) [[likely]]
+  if (!pool_.sight_.has_pins() && !group_.aborted()) [[likely]]
     return kOk;
   pool_.states_[0].result = DIST_OK;
   return end_in_full();
@@ -108,7 +108,7 @@ Status InnerPool::call_alone(const Body& body, const Caller& by, uint64_t begun,
 [[gnu::noinline, gnu::cold]] Status InnerPool::end_in_full() noexcept {
   if (pool_.memory().forked()) return kOk;
   const Status outcome = pool_.outcome();
-  if (!pool_.pins_.any()) return outcome;
+  if (!pool_.sight_.has_pins()) return outcome;
   Unseen unseen;
   // A shutdown may have taken the lock for good. It uses none of them.
   const bool locked = pool_.lock_.lock(Host{}, 0, nullptr) == RunLock::Wait::kLocked;

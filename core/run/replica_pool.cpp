@@ -58,7 +58,7 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
       graph_(graph),
       outer_(settings.nesting.outer),
       here_(settings.num_replicas),
-      pins_(memory),
+      sight_(memory, settings.nesting.outer != nullptr),
       teams_(&memory) {
   if (settings.party != nullptr) ticket_.emplace(settings.party->place(), budget_share(), changed_);
   const auto n = static_cast<std::size_t>(settings.num_replicas);
@@ -277,7 +277,7 @@ class ReplicaPool::Holding {
  public:
   Holding(ReplicaPool& pool, AllReplicas& all, bool mine) noexcept : pool_(pool), all_(all), mine_(mine) {}
   ~Holding() {
-    if (pool_.pins_.any()) [[unlikely]] {
+    if (pool_.sight_.has_pins()) [[unlikely]] {
       end_seeing(pool_, mine_, all_.hand_over());
     } else if (mine_ && !pool_.memory().forked()) {
       pool_.lock_.unlock();

@@ -40,7 +40,7 @@
 #include "core/run/pool_facts.hpp"
 #include "core/run/replica.hpp"
 #include "core/run/run_lock.hpp"
-#include "core/run/run_pins.hpp"
+#include "core/run/run_sight.hpp"
 #include "core/run/subgroups.hpp"
 #include "core/run/worker_link.hpp"
 #include "dist/types.h"
@@ -229,15 +229,7 @@ class ReplicaPool : public PoolFacts {
   class AllReplicas;
   class CancelLink;
 
-  // Identifies the outermost run that this pool's runs are part of: its pins and its number.
-  struct Sight {
-    RunPins* pins;
-    uint32_t run;
-  };
-  Sight sight() const noexcept {
-    if (settings().nesting.outer == nullptr) return {&pins_, run_};
-    return {seen_in_.load(std::memory_order_relaxed), seen_as_.load(std::memory_order_relaxed)};
-  }
+  Sight sight() const noexcept { return sight_.here(run_); }
   bool is_inside(const Sight& of) const noexcept;
   bool is_inside_below(const Sight& of) const noexcept;
   void let_go(Unseen& out) noexcept;
@@ -312,12 +304,8 @@ class ReplicaPool : public PoolFacts {
   const ReplicaPool* outer_;  // the pool whose runs contain this one's; NULL: none
   WipedWords here_;           // by replica: the thread that runs its function
   ReplicaState* states_ = nullptr;
-  int made_ = 0;          // number of constructed states
-  mutable RunPins pins_;  // used if these runs are not nested in others
-  // If they are nested: the outer run's pins and number. Atomic, because a thread that ends an outer run may
-  // read them while a run begins here.
-  std::atomic<RunPins*> seen_in_{nullptr};
-  std::atomic<uint32_t> seen_as_{0};
+  int made_ = 0;  // number of constructed states
+  RunSight sight_;
   RunLock lock_;                            // held for a run; with host threads, for entering and leaving
   bool overdue_ = false;                    // the latest run was abandoned while functions were running
   std::atomic<InnerPool*> inner_{nullptr};  // created on first use

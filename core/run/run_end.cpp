@@ -59,9 +59,7 @@ void ReplicaPool::begin_groups_inside(const RunDeadline& deadline) noexcept {
     const std::lock_guard lock(beginning_);
     begin_groups(deadline);
   }
-  const Sight outside = outer_->sight();
-  seen_in_.store(outside.pins, std::memory_order_relaxed);
-  seen_as_.store(outside.run, std::memory_order_relaxed);
+  sight_.look_through(outer_->sight());
   const Group& outer = outer_->group_;
   if (outer.cancelled()) cancel_from_outside(outer.cancel_reason());
 }
@@ -80,9 +78,7 @@ void ReplicaPool::begin_groups(const RunDeadline& deadline) noexcept {
 // Whether a function of a run with the same pins and number is still running. A later run that has not
 // started yet counts as running, which is safe.
 bool ReplicaPool::is_inside(const Sight& of) const noexcept {
-  if (seen_in_.load(std::memory_order_relaxed) != of.pins ||
-      seen_as_.load(std::memory_order_relaxed) != of.run)
-    return false;
+  if (!sight_.is_inside(of)) return false;
   return !all_finished(started_.value.load(std::memory_order_acquire)) || is_inside_below(of);
 }
 
@@ -98,7 +94,7 @@ bool ReplicaPool::is_inside_below(const Sight& of) const noexcept {
 
 // Called when no function of this pool's runs is running.
 void ReplicaPool::let_go(Unseen& out) noexcept {
-  pins_.let_go(out, [this](uint32_t run) { return is_inside_below({&pins_, run}); });
+  sight_.let_go(out, [this](const Sight& of) { return is_inside_below(of); });
 }
 
 int32_t ReplicaPool::list_inside(uint32_t run, std::span<char> text) const noexcept {
