@@ -72,7 +72,7 @@ void ReplicaPool::list_missing_members(std::span<char> text) const noexcept {
 // it and get its report. It ends when a thread enters for the next run.
 void ReplicaPool::give_up_run(const ErrorRecord& why) noexcept {
   given_up_ = true;
-  give_threads_back();
+  budget_.give_back();
   if (workers() != nullptr) workers()->end_run(Status(why.code), why);
   outcome_ = Status(why.code);
   outcome_error_ = why;
@@ -154,14 +154,14 @@ bool ReplicaPool::may_open() noexcept {
     if (!handler->ask_to_enter()) return false;
     run_lender_ = handler;
   }
-  return !ticket_ || settings().party->budget().ask(*ticket_);
+  return budget_.ask();
 }
 
 // Must be called under the lock. The calling thread no longer wants to open a run; other threads that do must
 // check again.
 void ReplicaPool::stop_asking() noexcept {
   if (open_) return;
-  give_threads_back();
+  budget_.give_back();
   if (IdleHandler* const lender = std::exchange(run_lender_, nullptr); lender != nullptr) {
     lender->give_back();
   } else if (IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire); handler != nullptr) {
@@ -172,7 +172,7 @@ void ReplicaPool::stop_asking() noexcept {
 
 void ReplicaPool::close_run() noexcept {
   open_ = false;
-  give_threads_back();
+  budget_.give_back();
   if (sight_.has_pins()) [[unlikely]]
     let_go(unseen_);
   if (IdleHandler* const lender = std::exchange(run_lender_, nullptr); lender != nullptr) lender->give_back();

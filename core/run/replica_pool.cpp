@@ -59,8 +59,8 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
       outer_(settings.nesting.outer),
       here_(settings.num_replicas),
       sight_(memory, settings.nesting.outer != nullptr),
-      teams_(&memory) {
-  if (settings.party != nullptr) ticket_.emplace(settings.party->place(), budget_share(), changed_);
+      teams_(&memory),
+      budget_(*this, group, closing_, changed_) {
   const auto n = static_cast<std::size_t>(settings.num_replicas);
   states_ = static_cast<ReplicaState*>(memory.allocate(n * sizeof(ReplicaState), alignof(ReplicaState)));
   for (; made_ < settings.num_replicas; ++made_) {
@@ -72,7 +72,7 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
 }
 
 ReplicaPool::~ReplicaPool() {
-  give_threads_back();
+  budget_.give_back();
   InnerPool::destroy(inner_.load(std::memory_order_acquire));
   for (DeviceTeam* const team : teams_) DeviceTeam::destroy(team);
   end_threads();
@@ -261,7 +261,7 @@ void ReplicaPool::perform_on_caller() {
 Status ReplicaPool::await_turn(const RunLimits& limits, int64_t deadline_ns) noexcept {
   switch (lock_.lock(host(), deadline_ns, limits.cancel)) {
     case RunLock::Wait::kLocked: break;
-    case RunLock::Wait::kCancelled: return cancelled_early(limits.cancel->reason());
+    case RunLock::Wait::kCancelled: return cancelled_early(naming(), limits.cancel->reason());
     case RunLock::Wait::kClosed: return shutting_down();
     case RunLock::Wait::kDeadline:
       return fail(DIST_DEADLINE_EXCEEDED, "an earlier run of this strategy did not end within %s",
@@ -300,12 +300,6 @@ class ReplicaPool::Holding {
   AllReplicas& all_;
   const bool mine_;
 };
-
-// `reason` is NULL if dist_strategy_cancel() gave none.
-Status ReplicaPool::cancelled_early(const char* reason) const noexcept {
-  return fail(DIST_CANCELLED, "the %s was cancelled before it started: %s", naming().run(),
-              reason != nullptr ? reason : "`dist_strategy_cancel()`"_m);
-}
 
 // Tells the other workers that the run has ended here, and how.
 inline Status ReplicaPool::over(Status outcome) noexcept {
@@ -371,7 +365,7 @@ template <bool kCounted>
         "`dist_replica_leave()` on each of them instead of `dist_run()`.");
   }
   if (limits.cancel != nullptr && limits.cancel->signalled() && workers() == nullptr)
-    return cancelled_early(limits.cancel->reason());
+    return cancelled_early(naming(), limits.cancel->reason());
   // Nothing may start in an outer run that has ended.
   if (outer_ != nullptr) DIST_TRY(outer_->group_.check_run());
   const RunDeadline deadline = deadline_of(limits);
@@ -397,15 +391,15 @@ template <bool kCounted>
   if (closing_.begun(std::memory_order_seq_cst)) return shutting_down();
   CancelLink link(*this);
   const CancelScope scope(limits.cancel, link);
-  if (scope.late()) return refused(cancelled_early(limits.cancel->reason()));
+  if (scope.late()) return refused(cancelled_early(naming(), limits.cancel->reason()));
   struct GivingBack {
     ~GivingBack() {
-      if (kCounted && !pool.memory().forked()) pool.give_threads_back();
+      if (kCounted && !pool.memory().forked()) pool.budget_.give_back();
     }
     ReplicaPool& pool;
   } const giving_back{*this};
   if (kCounted && !limits.uncounted) {
-    if (const Status taken = take_threads(limits, deadline); !taken.ok()) return refused(taken);
+    if (const Status taken = budget_.take(limits, deadline); !taken.ok()) return refused(taken);
   }
   if (workers() != nullptr) [[unlikely]]
     workers()->begin_run(deadline);
@@ -433,6 +427,11 @@ template <bool kCounted>
   if (idle_handler_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     (void)revive();
   return over(outcome());
+}
+
+bool ReplicaPool::is_inside_function() noexcept {
+  const Current& here = current();
+  return here.replica != nullptr || here.detached != nullptr || here.turn != nullptr;
 }
 
 Status ReplicaPool::run(const Body& body, const RunLimits& limits) {

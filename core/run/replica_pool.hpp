@@ -19,10 +19,8 @@
 // - No host callback is called while `lock_` is held for entering or leaving.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <limits>
 #include <memory_resource>
 #include <mutex>
 #include <optional>
@@ -33,12 +31,13 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
-#include "core/run/budget.hpp"
+#include "core/run/budget_share.hpp"
 #include "core/run/closing.hpp"
 #include "core/run/idle_handler.hpp"
 #include "core/run/library_thread.hpp"
 #include "core/run/pool_facts.hpp"
 #include "core/run/replica.hpp"
+#include "core/run/run_limits.hpp"
 #include "core/run/run_lock.hpp"
 #include "core/run/run_sight.hpp"
 #include "core/run/subgroups.hpp"
@@ -50,12 +49,6 @@ namespace dist {
 class DeviceTeam;
 class InnerPool;
 struct DeviceMesh;
-
-// The time of the host's clock at which a timeout expires, or the maximum if that time cannot be represented.
-inline int64_t deadline_after(int64_t start_ns, int64_t timeout_ns) noexcept {
-  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-  return start_ns + std::min(timeout_ns, kNever - std::max<int64_t>(start_ns, 0));
-}
 
 // The error for calls in a forked child.
 Status in_forked_child() noexcept;
@@ -69,17 +62,6 @@ struct Body {
   // Called once before the replicas start, so that the context can arrange to outlive the caller of the run;
   // may be NULL.
   void (*about_to_start)(void* context) = nullptr;
-};
-
-// Limits that end a run early.
-struct RunLimits {
-  int64_t timeout_ns = 0;         // includes waiting for earlier runs; not positive: none
-  Cancel* cancel = nullptr;       // may be NULL
-  const char* call = "dist_run";  // the host's call, for messages
-  int64_t deadline_ns = 0;        // when timeout_ns expires, if it started before this call; 0: it starts now
-  bool uncounted = false;         // takes no threads from a budget
-  const std::atomic<bool>* cancel_asked =
-      nullptr;  // set if a cancellation was requested before the run could be linked to it; may be NULL
 };
 
 // The result of a merge function, which replica 0 leaves for its peers.
@@ -112,7 +94,7 @@ class ReplicaPool : public PoolFacts {
   // Only for the pool of an instance; see Replica::give_up().
   void give_up() noexcept {
     states_[0].replica.give_up();
-    give_threads_back();
+    budget_.give_back();
   }
 
   // Groups of some replicas, created and destroyed between runs. `ids` must be ascending.
@@ -185,7 +167,6 @@ class ReplicaPool : public PoolFacts {
   // are still running; the pool then refuses runs until they have returned.
   Status run(const Body& body, const RunLimits& limits);
 
-  // ---- Budgets (admission.cpp) ----
   // The budget user that the calling thread waits for as an insider; NULL if the thread is not inside a
   // callback, or if there is no budget.
   BudgetParty* insider() const noexcept {
@@ -252,10 +233,7 @@ class ReplicaPool : public PoolFacts {
   template <bool kCounted>
   Status run_as(const Body& body, const RunLimits& limits);
   Status await_turn(const RunLimits& limits, int64_t deadline_ns) noexcept;
-  Status cancelled_early(const char* reason) const noexcept;
   static bool is_inside_function() noexcept;
-  Status take_threads(const RunLimits& limits, const RunDeadline& deadline) noexcept;
-  void give_threads_back() noexcept;
   Status check_all_out() noexcept;
   void tell_teams(const ReplicaState& failed) noexcept;
   void keep_apart(int rank) noexcept;
@@ -338,8 +316,8 @@ class ReplicaPool : public PoolFacts {
   int left_ = 0;
   Status outcome_;
   ErrorRecord outcome_error_;
-  Unseen unseen_;                         // versions that an ended run released under the lock
-  std::optional<Budget::Ticket> ticket_;  // of the run, if there is a budget
+  Unseen unseen_;  // versions that an ended run released under the lock
+  BudgetShare budget_;
 };
 
 }  // namespace dist
