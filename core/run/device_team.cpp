@@ -107,7 +107,7 @@ Status DeviceTeam::run(const Body& body, const RunLimits& limits) {
   return pool().run(body, limits);
 }
 
-void DeviceTeam::begin_run(const ReplicaPool& outer) noexcept {
+void DeviceTeam::begin_run(const OuterRun& outer) noexcept {
   const std::lock_guard lock(mutex_);
   pool().run_inside(outer);
   end_ = End::kNone;

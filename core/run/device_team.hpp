@@ -18,6 +18,7 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/run/inner_pool.hpp"
+#include "core/run/nesting.hpp"
 #include "core/run/replica_pool.hpp"
 
 namespace dist {
@@ -38,7 +39,7 @@ struct DeviceMesh {
   std::pmr::vector<int32_t> sizes;  // their product is num_devices
 };
 
-class DeviceTeam {
+class DeviceTeam final : public DeviceRuns {
  public:
   // `pool` and `mesh` must outlive the team. Throws std::bad_alloc and then leaves nothing behind.
   static Status create(Memory& memory, const ReplicaPool& pool, const DeviceMesh& mesh, LocalReplica replica,
@@ -58,12 +59,20 @@ class DeviceTeam {
   Status run(const Body& body, const RunLimits& limits);
 
   // A run of replicas begins: forgets how the previous one ended.
-  void begin_run(const ReplicaPool& outer) noexcept;
+  void begin_run(const OuterRun& outer) noexcept override;
   // The groups of the devices are clean and can be ended again. Applies an end that came in the meantime.
   void groups_have_begun() noexcept;
   // End the current device run and all later ones of this run of replicas. Callable from any thread.
-  void condemn(const ErrorRecord& why) noexcept;
-  void cancel(const char* reason) noexcept;  // NULL: no reason
+  void condemn(const ErrorRecord& why) noexcept override;
+  void cancel(const char* reason) noexcept override;
+  bool is_inside(const Sight& of) const noexcept override { return devices_->pool().is_inside(of); }
+  Status check_idle(const char* call, const char* advice) noexcept override {
+    return pool().check_idle(call, advice);
+  }
+  void refuse_runs(const char* call) noexcept override { pool().refuse_runs(call); }
+  void shut_down(int64_t deadline_ns, std::span<char> inside, const char* call) noexcept override {
+    pool().shut_down(deadline_ns, inside, call);
+  }
 
  private:
   enum class End { kNone, kCondemned, kCancelled };

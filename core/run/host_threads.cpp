@@ -174,7 +174,7 @@ void ReplicaPool::close_run() noexcept {
   open_ = false;
   budget_.give_back();
   if (sight_.has_pins()) [[unlikely]]
-    let_go(unseen_);
+    sight_.let_go(unseen_);
   if (IdleHandler* const lender = std::exchange(run_lender_, nullptr); lender != nullptr) lender->give_back();
 }
 

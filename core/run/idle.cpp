@@ -4,9 +4,7 @@
 #include <cstdint>
 #include <new>
 
-#include "core/run/device_team.hpp"
 #include "core/run/group_tag.hpp"
-#include "core/run/inner_pool.hpp"
 #include "core/run/replica_pool.hpp"
 
 namespace dist {
@@ -28,11 +26,8 @@ Status ReplicaPool::check_idle(const char* call, const char* advice) noexcept {
   if (!lock_.try_lock()) return under_way(call, advice);
   const RunLockHolder holder(lock_);
   DIST_TRY(check_idle_locked(call, advice));
-  InnerPool* const inner = inner_.load(std::memory_order_acquire);
-  if (inner != nullptr) DIST_TRY(inner->pool().check_idle(call, advice));
   // Device runs that were abandoned at their deadline may still have running functions.
-  for (DeviceTeam* const team : teams_) DIST_TRY(team->pool().check_idle(call, advice));
-  return kOk;
+  return nesting_.check_idle(call, advice);
 }
 
 // Must be called with the lock. If the replicas are library threads, functions can only be running if their
@@ -64,7 +59,7 @@ Status ReplicaPool::create_group(std::span<const int32_t> ids, Subgroup** out) {
   if (!lock_.try_lock()) return closing() ? shutting_down() : under_way(kCall, kAdvice);
   const RunLockHolder holder(lock_);
   DIST_TRY(check_idle_locked(kCall, kAdvice));
-  *out = subgroups_.create(*this, ids, making());
+  *out = groups_.some().create(*this, ids, making());
   return kOk;
 }
 
@@ -74,22 +69,22 @@ Status ReplicaPool::create_group_in_turn(std::span<const int32_t> ids, Subgroup*
   WorkerLink& link = *workers();
   DIST_TRY(check_ids(ids, replicas().global()));
   const GroupTag tag(ids);
-  int64_t number = subgroups_.latest_number();
+  int64_t number = groups_.some().latest_number();
   DIST_TRY(link.largest({&number, 1}, tag.text(), tag.digest()));
   if (number < 0 || number == INT32_MAX) return not_a_number(number);
   Subgroup* made = nullptr;
   try {
     const GroupShape shape(memory(), ids, link.communicator());
-    made = subgroups_.make(*this, link, shape, static_cast<int32_t>(number) + 1, making());
+    made = groups_.some().make(*this, link, shape, static_cast<int32_t>(number) + 1, making());
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   }
   // The group exists only when all workers have created it.
   if (const Status all_have = link.largest({&number, 1}, tag.text(), tag.digest()); !all_have.ok()) {
-    subgroups_.destroy(made);
+    groups_.some().destroy(made);
     return all_have;
   }
-  subgroups_.keep(made);
+  groups_.some().keep(made);
   *out = made;
   return kOk;
 }
@@ -114,7 +109,7 @@ Status ReplicaPool::destroy_group(Subgroup* group) noexcept {
   if (group->here && group->here->group.held())
     return failed_precondition("`%s()`: the group still has works; `destroy` them first", kCall);
   DIST_TRY(check_idle_locked(kCall, kAdvice));
-  subgroups_.destroy(group);
+  groups_.some().destroy(group);
   return kOk;
 }
 

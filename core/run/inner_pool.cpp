@@ -112,7 +112,7 @@ Status InnerPool::call_alone(const Body& body, const Caller& by, uint64_t begun,
   Unseen unseen;
   // A shutdown may have taken the lock for good. It uses none of them.
   const bool locked = pool_.lock_.lock(Host{}, 0, nullptr) == RunLock::Wait::kLocked;
-  pool_.let_go(unseen);
+  pool_.sight_.let_go(unseen);
   if (locked) pool_.lock_.unlock();
   return outcome;
 }

@@ -8,17 +8,19 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "core/base/memory.hpp"
 #include "core/comm/group.hpp"
 #include "core/comm/wait_graph.hpp"
 #include "core/run/current.hpp"
+#include "core/run/nesting.hpp"
 #include "core/run/replica_pool.hpp"
 #include "core/trace/recorder.hpp"
 
 namespace dist {
 
-class InnerPool {
+class InnerPool final : public NestedRuns {
  public:
   // `settings` are passed on, except for the recorder. Throws std::bad_alloc and then leaves nothing behind.
   static Status create(Memory& memory, const WaitPolicy& policy, const Host& host, PoolSettings settings,
@@ -27,6 +29,17 @@ class InnerPool {
   static void destroy(InnerPool* pool) noexcept;
 
   ReplicaPool& pool() noexcept { return pool_; }
+
+  // ---- Runs inside a merge function ----
+  void cancel(const char* reason) noexcept override { pool_.cancel_from_outside(reason); }
+  bool is_inside(const Sight& of) const noexcept override { return pool_.is_inside(of); }
+  Status check_idle(const char* call, const char* advice) noexcept override {
+    return pool_.check_idle(call, advice);
+  }
+  void refuse_runs(const char* call) noexcept override { pool_.refuse_runs(call); }
+  void shut_down(int64_t deadline_ns, std::span<char> inside, const char* call) noexcept override {
+    pool_.shut_down(deadline_ns, inside, call);
+  }
 
   // ---- Requests ----
   // A request is a run of one function on the calling thread. begin_alone() and call_alone() together do what

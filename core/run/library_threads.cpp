@@ -51,21 +51,6 @@ bool ReplicaPool::await_run(ReplicaState& state, uint32_t seen) {
   return started();
 }
 
-// Lets the member move to a CPU of its own if it meets a peer on its CPU.
-void ReplicaPool::keep_apart(int rank) noexcept {
-  // In a nested run or a device run, the first member uses the thread of the outer one.
-  const bool borrowed = threads() == DIST_THREADS_CALLER && rank == 0 && settings().nesting.outer != nullptr;
-  const bool kept = cpu_of(rank) >= 0;
-  group_.apart(rank).below = borrowed ? 0 : gives_way_below(rank, num_replicas(), threads(), kept);
-  group_.apart(rank).within = cpus();
-  thread_comes(rank, true);
-}
-
-void ReplicaPool::thread_comes(int rank, bool own) noexcept {
-  const bool librarys = own && threads() != DIST_THREADS_HOST && rank >= first_library_replica();
-  group_.apart(rank).moves = librarys || settings().threads.move_host_threads;
-}
-
 void ReplicaPool::serve(ReplicaState& state) {
   uint32_t seen = state.finished.value.load(std::memory_order_relaxed);
   while (await_run(state, seen)) {

@@ -26,9 +26,10 @@ Status ReplicaPool::inner(ReplicaPool** out) {
     }
     PoolSettings inside = settings();
     inside.threads.kind = DIST_THREADS_CALLER;
-    inside.nesting.outer = this;
+    inside.nesting.outer = &groups_.as_outer();
     inside.party = nullptr;
     DIST_TRY(InnerPool::create(memory(), group_.policy(), host(), inside, &made));
+    nesting_.set_inner(*made);
     inner_.store(made, std::memory_order_release);
   }
   *out = &made->pool();
@@ -75,7 +76,7 @@ Status ReplicaPool::beneath(LocalReplica replica, DeviceTeam& team, InnerPool** 
   inside.naming.whole = naming().name(static_cast<int>(replica)).replica;
   inside.nesting.team = &team;
   inside.party = nullptr;
-  inside.nesting.outer = this;
+  inside.nesting.outer = &groups_.as_outer();
   WaitPolicy policy = group_.policy();
   policy.oversubscribed = n * num_replicas() > settings().threads.usable_cpus;
   policy.stripes = std::min(n, share);

@@ -21,10 +21,10 @@
 namespace dist {
 
 class DeviceTeam;
-class ReplicaPool;
 class Strategy;
 class WorkerLink;
 struct DeviceMesh;
+struct OuterRun;
 
 struct PoolSettings {
   // The threads that run the members' functions, and the members' loops.
@@ -45,7 +45,7 @@ struct PoolSettings {
   };
   // How pools contain each other.
   struct Nesting {
-    const ReplicaPool* outer = nullptr;       // the pool whose runs contain this one's; NULL: none
+    const OuterRun* outer = nullptr;          // the run outside; NULL: these runs are not nested
     const DeviceMesh* devices = nullptr;      // logical devices of each replica; NULL: none
     LocalReplica part_of = kNoLocalReplica;   // set if the members are logical devices: their replica
     DeviceTeam* team = nullptr;               // then, their team

@@ -52,13 +52,12 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
                          const PoolSettings& settings)
     : PoolFacts(memory, host, settings),
       group_(group),
-      channel_(memory, group, settings.collectives.channels,
-               settings.workers != nullptr ? &settings.workers->communicator() : nullptr),
-      subgroups_(memory, graph, settings.naming, settings.keeper),
-      graph_(graph),
+      nesting_(memory, settings.nesting.lent),
+      sight_(memory, settings.nesting.outer != nullptr, run_, nesting_),
+      groups_(*this, group, graph, nesting_, sight_),
       outer_(settings.nesting.outer),
+      graph_(graph),
       here_(settings.num_replicas),
-      sight_(memory, settings.nesting.outer != nullptr),
       teams_(&memory),
       budget_(*this, group, closing_, changed_) {
   const auto n = static_cast<std::size_t>(settings.num_replicas);
@@ -83,7 +82,7 @@ ReplicaPool::~ReplicaPool() {
 
 Status ReplicaPool::start() noexcept {
   if (settings().nesting.devices != nullptr) DIST_TRY(make_teams());
-  for (int i = 0; i < num_replicas(); ++i) keep_apart(i);
+  for (int i = 0; i < num_replicas(); ++i) groups_.keep_apart(i);
   if (threads() == DIST_THREADS_HOST) return kOk;
   for (int i = first_library_replica(); i < num_replicas(); ++i) DIST_TRY(start_thread_of(states_[i]));
   return kOk;
@@ -96,6 +95,7 @@ Status ReplicaPool::make_teams() noexcept {
       DeviceTeam* team = nullptr;
       DIST_TRY(DeviceTeam::create(memory(), *this, *settings().nesting.devices, LocalReplica{i}, &team));
       teams_.push_back(team);
+      nesting_.add(*team);
     }
   } catch (const std::bad_alloc&) {
     return out_of_memory();
@@ -120,6 +120,22 @@ __attribute__((no_sanitize("null"))) void ReplicaPool::perform(ReplicaState& sta
   turn.conclude(Status(status));
 }
 
+namespace {
+
+// Why the device runs of the other replicas end: they are useless because the run has failed.
+ErrorRecord report_for_devices(const Replica& failed, Status result, const ErrorRecord& error) noexcept {
+  if (result.code() == DIST_ABORTED) return error;
+  ErrorRecord why;
+  why.code = DIST_ABORTED;
+  why.culprit = failed.name();
+  std::snprintf(why.message, sizeof why.message, "replica %d failed with %s: %.900s", why.culprit.number(),
+                status_name(result.code()), error.message);
+  hint_to_mend(why, why.culprit);
+  return why;
+}
+
+}  // namespace
+
 // The function has returned: stores its result, leaves the group, and notifies the waiting threads.
 void ReplicaPool::conclude(ReplicaState& state, Status status, uint64_t failures_before) noexcept {
   // A forked child has no threads to notify, and its locks may never open.
@@ -143,9 +159,9 @@ void ReplicaPool::conclude(ReplicaState& state, Status status, uint64_t failures
     if (state.error.culprit.replica == kNoReplica && state.error.collective == 0 && !state.error.of_all)
       state.error.culprit = state.replica.name();
   }
-  group_.leave(state.replica.rank(), group_run_, status, state.error);
-  subgroups_.leave(state.replica.rank(), status, state.error);
-  if (!status.ok() && !teams_.empty()) tell_teams(state);
+  groups_.leave(state.replica.rank(), group_run_, status, state.error);
+  if (!status.ok() && nesting_.has_devices())
+    nesting_.condemn_others(state.replica.rank(), report_for_devices(state.replica, status, state.error));
   state.finished.publish(run_, group_.policy());
 }
 
@@ -158,22 +174,6 @@ Status ReplicaPool::drain(ReplicaState& state, Status returned) noexcept {
   // The report of a work is not the reason why this replica failed.
   last_error() = failure;
   return returned;
-}
-
-// Ends the device runs of the other replicas, which are useless because the run has failed.
-void ReplicaPool::tell_teams(const ReplicaState& failed) noexcept {
-  ErrorRecord why = failed.error;
-  if (failed.result != DIST_ABORTED) {
-    why = ErrorRecord{};
-    why.code = DIST_ABORTED;
-    why.culprit = failed.replica.name();
-    std::snprintf(why.message, sizeof why.message, "replica %d failed with %s: %.900s", why.culprit.number(),
-                  status_name(failed.result), failed.error.message);
-    hint_to_mend(why, why.culprit);
-  }
-  for (int i = 0; i < num_replicas(); ++i) {
-    if (i != failed.replica.rank()) devices_of(LocalReplica{i})->condemn(why);
-  }
 }
 
 bool ReplicaPool::all_finished(uint32_t run) const noexcept {
@@ -291,7 +291,7 @@ class ReplicaPool::Holding {
                                                       IdleHandler* handler) noexcept {
     if (pool.memory().forked()) return;
     Unseen unseen;
-    if (!pool.overdue_) pool.let_go(unseen);
+    if (!pool.overdue_) pool.sight_.let_go(unseen);
     if (mine) pool.lock_.unlock();
     if (handler != nullptr) handler->give_back();
   }
@@ -337,7 +337,7 @@ RunDeadline ReplicaPool::deadline_of(const RunLimits& limits) const noexcept {
     own = {deadline_after(host().now_ns(), limits.timeout_ns), limits.timeout_ns};
   }
   if (outer_ == nullptr) return own;
-  const RunDeadline& outer = outer_->group_.deadline();
+  const RunDeadline& outer = outer_->group.deadline();
   return own.at_ns == 0 || (outer.at_ns != 0 && outer.at_ns < own.at_ns) ? outer : own;
 }
 
@@ -367,7 +367,7 @@ template <bool kCounted>
   if (limits.cancel != nullptr && limits.cancel->signalled() && workers() == nullptr)
     return cancelled_early(naming(), limits.cancel->reason());
   // Nothing may start in an outer run that has ended.
-  if (outer_ != nullptr) DIST_TRY(outer_->group_.check_run());
+  if (outer_ != nullptr) DIST_TRY(outer_->group.check_run());
   const RunDeadline deadline = deadline_of(limits);
   const BudgetStay stay(kCounted ? insider() : nullptr);
   const bool in_turn = current().turn == this;

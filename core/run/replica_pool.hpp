@@ -35,12 +35,13 @@
 #include "core/run/closing.hpp"
 #include "core/run/idle_handler.hpp"
 #include "core/run/library_thread.hpp"
+#include "core/run/nesting.hpp"
 #include "core/run/pool_facts.hpp"
 #include "core/run/replica.hpp"
+#include "core/run/run_groups.hpp"
 #include "core/run/run_limits.hpp"
 #include "core/run/run_lock.hpp"
 #include "core/run/run_sight.hpp"
-#include "core/run/subgroups.hpp"
 #include "core/run/worker_link.hpp"
 #include "dist/types.h"
 
@@ -103,9 +104,11 @@ class ReplicaPool : public PoolFacts {
   Status create_group_in_turn(std::span<const int32_t> ids, Subgroup** out);
   // Not for groups of logical devices, which are destroyed with their team. Does nothing in a forked child.
   Status destroy_group(Subgroup* group) noexcept;
-  LazyChannel& channel() noexcept { return channel_; }
-  bool has_groups() const noexcept { return !subgroups_.empty(); }
-  Subgroups& groups() noexcept { return subgroups_; }
+  LazyChannel& channel() noexcept { return groups_.channel(); }
+  bool has_groups() const noexcept { return !groups_.some().empty(); }
+  Subgroups& groups() noexcept { return groups_.some(); }
+  // The member's function continues on another thread; see RunGroups.
+  void thread_comes(int rank, bool own) noexcept { groups_.thread_comes(rank, own); }
 
   // The pool for runs that a merge function of this pool starts. It uses the calling thread and creates the
   // others.
@@ -118,12 +121,12 @@ class ReplicaPool : public PoolFacts {
   // Creates a pool with a single replica, for requests. Its runs execute on the thread of that replica, never
   // at the same time as runs of this pool. The caller destroys it.
   Status instance(LocalReplica replica, InnerPool** out) const;
-  // For logical devices: sets the pool whose runs contain this one's.
-  void run_inside(const ReplicaPool& outer) noexcept { outer_ = &outer; }
+  // For logical devices: sets the run that contains this pool's runs.
+  void run_inside(const OuterRun& outer) noexcept { outer_ = &outer; }
 
   // Must be called on a member's thread: the version of a series that its run sees.
   Status see(Versions& series, Version** out) const noexcept {
-    const Sight here = sight();
+    const Sight here = sight_.here();
     return here.pins->see(here.run, series, out);
   }
 
@@ -140,12 +143,20 @@ class ReplicaPool : public PoolFacts {
   Status shutting_down() const noexcept { return closing_.error(); }
   bool closing() const noexcept { return closing_.begun(); }
 
+  // Ends the current run of a pool that is nested in another one's run. Callable from any thread.
+  void cancel_from_outside(const char* reason) noexcept;
+  // Whether a function of a run that is part of that run is still running.
+  bool is_inside(const Sight& of) const noexcept {
+    return sight_.is_inside(of) &&
+           (!all_finished(started_.value.load(std::memory_order_acquire)) || nesting_.is_inside(of));
+  }
+
   // Ends the current run and all runs nested in it. Callable from any thread.
   void cancel() noexcept { cancel(nullptr); }
   // With a reason, it applies only to a run in progress.
   void cancel(const char* reason) noexcept;
   // Ends the run with the report of a failure elsewhere.
-  void condemn(const ErrorRecord& why) noexcept;
+  void condemn(const ErrorRecord& why) noexcept { groups_.condemn(why); }
 
   // Returns OK if neither this pool nor a nested one has a run in progress or a function that is still
   // running. `call` is the host's function, for messages, and `advice` tells the user what to do.
@@ -156,7 +167,8 @@ class ReplicaPool : public PoolFacts {
   // holds a reference to the keeper until it returns. `inside` receives the list of these functions, or "".
   // `call` is a literal that names the host's call.
   void shut_down(int64_t deadline_ns, std::span<char> inside, const char* call) noexcept;
-  // The first step of it: who waits for a run is refused.
+  // The first steps of it: no run starts any more, and calls that wait for a run fail.
+  void refuse_runs(const char* call) noexcept;
   void close_queue(const char* call) noexcept;
 
   // Ends the library threads: those that have finished the latest run now, the others when they return. No
@@ -183,8 +195,6 @@ class ReplicaPool : public PoolFacts {
   Status leave(Replica& replica, Status status) noexcept;
   // The replica's thread ends inside its run.
   void abandon(Replica& replica) noexcept;
-  // The member's function continues on another thread: a host thread, or (`own`) the one that it started on.
-  void thread_comes(int rank, bool own) noexcept;
 
  private:
   friend class InnerPool;  // calls requests without a whole run
@@ -210,10 +220,6 @@ class ReplicaPool : public PoolFacts {
   class AllReplicas;
   class CancelLink;
 
-  Sight sight() const noexcept { return sight_.here(run_); }
-  bool is_inside(const Sight& of) const noexcept;
-  bool is_inside_below(const Sight& of) const noexcept;
-  void let_go(Unseen& out) noexcept;
   ReplicaState& state_of(const Replica& replica) const noexcept { return states_[replica.rank()]; }
   Subgroups::Making making() const noexcept;
   void serve(ReplicaState& state);
@@ -227,7 +233,6 @@ class ReplicaPool : public PoolFacts {
   Status drain(ReplicaState& state, Status returned) noexcept;
   Status start_thread_of(ReplicaState& state) noexcept;
   Status make_teams() noexcept;
-  void cancel_from_outside(const char* reason) noexcept;
   void begin_groups(const RunDeadline& deadline) noexcept;
   void begin_groups_inside(const RunDeadline& deadline) noexcept;
   template <bool kCounted>
@@ -235,8 +240,6 @@ class ReplicaPool : public PoolFacts {
   Status await_turn(const RunLimits& limits, int64_t deadline_ns) noexcept;
   static bool is_inside_function() noexcept;
   Status check_all_out() noexcept;
-  void tell_teams(const ReplicaState& failed) noexcept;
-  void keep_apart(int rank) noexcept;
   Status revive() noexcept;
   Status restart(ReplicaState& state) noexcept;
   bool await_finished(ReplicaState& state, int64_t deadline_ns) noexcept;
@@ -245,7 +248,6 @@ class ReplicaPool : public PoolFacts {
   Status outcome() const noexcept;
   // Lists the members whose functions have not returned.
   int32_t list_inside(uint32_t run, std::span<char> text) const noexcept;
-  void refuse_runs(const char* call) noexcept;
   bool await_callers(int64_t deadline_ns) noexcept;
   void await_host_threads(int64_t deadline_ns, std::span<char> inside) noexcept;
   void leave_host_threads(std::span<char> inside) noexcept;
@@ -276,14 +278,14 @@ class ReplicaPool : public PoolFacts {
   Status check_idle_locked(const char* call, const char* advice) const noexcept;
 
   Group& group_;
-  LazyChannel channel_;  // for the group of all replicas
-  Subgroups subgroups_;
-  WaitGraph& graph_;
-  const ReplicaPool* outer_;  // the pool whose runs contain this one's; NULL: none
-  WipedWords here_;           // by replica: the thread that runs its function
-  ReplicaState* states_ = nullptr;
-  int made_ = 0;  // number of constructed states
+  Nesting nesting_;
   RunSight sight_;
+  RunGroups groups_;
+  const OuterRun* outer_;  // the run outside; NULL: these runs are not nested
+  WaitGraph& graph_;
+  WipedWords here_;  // by replica: the thread that runs its function
+  ReplicaState* states_ = nullptr;
+  int made_ = 0;                            // number of constructed states
   RunLock lock_;                            // held for a run; with host threads, for entering and leaving
   bool overdue_ = false;                    // the latest run was abandoned while functions were running
   std::atomic<InnerPool*> inner_{nullptr};  // created on first use

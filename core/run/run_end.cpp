@@ -24,13 +24,7 @@ constexpr int64_t kReturnGraceNs = 50'000'000;
 }  // namespace
 
 void ReplicaPool::cancel(const char* reason) noexcept {
-  reason == nullptr ? group_.cancel() : group_.cancel(reason);
-  subgroups_.cancel(reason);
-  if (workers() != nullptr) workers()->cancel(reason);
-  if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
-    inner->pool().cancel_from_outside(reason);
-  for (DeviceTeam* const team : teams_) team->cancel(reason);
-  if (settings().nesting.lent != nullptr) settings().nesting.lent->cancel(reason);
+  groups_.cancel(reason);
   if (IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire); handler != nullptr)
     handler->cancel(reason);
   if (threads() == DIST_THREADS_HOST) cancel_host_run(reason);
@@ -38,18 +32,10 @@ void ReplicaPool::cancel(const char* reason) noexcept {
   if (settings().party != nullptr) changed_.advance();
 }
 
-// For a pool nested in another one's run, because its own runs may begin and end at the same time.
+// Its own runs may begin and end at the same time.
 void ReplicaPool::cancel_from_outside(const char* reason) noexcept {
   const std::lock_guard lock(beginning_);
   cancel(reason);
-}
-
-void ReplicaPool::condemn(const ErrorRecord& why) noexcept {
-  group_.condemn(why);
-  subgroups_.condemn(why);
-  if (workers() != nullptr) workers()->condemn(why);
-  for (DeviceTeam* const team : teams_) team->condemn(why);
-  if (settings().nesting.lent != nullptr) settings().nesting.lent->condemn(why);
 }
 
 // For a nested run: if the outer run has ended already, this one ends too; later ends are applied after the
@@ -59,42 +45,13 @@ void ReplicaPool::begin_groups_inside(const RunDeadline& deadline) noexcept {
     const std::lock_guard lock(beginning_);
     begin_groups(deadline);
   }
-  sight_.look_through(outer_->sight());
-  const Group& outer = outer_->group_;
-  if (outer.cancelled()) cancel_from_outside(outer.cancel_reason());
+  sight_.look_through(outer_->sight.here());
+  if (outer_->group.cancelled()) cancel_from_outside(outer_->group.cancel_reason());
 }
 
-// The teams come first. If cancel() is called in between, it ends the device runs of the run that is about to
-// begin, so it is not lost.
 void ReplicaPool::begin_groups(const RunDeadline& deadline) noexcept {
-  for (DeviceTeam* const team : teams_) team->begin_run(*this);
-  if (settings().nesting.lent != nullptr) settings().nesting.lent->begin_run(*this);
-  channel_.begin_run();
-  group_.begin_run(deadline);
-  subgroups_.begin_run(deadline);
+  groups_.begin(deadline);
   if (team() != nullptr) team()->groups_have_begun();
-}
-
-// Whether a function of a run with the same pins and number is still running. A later run that has not
-// started yet counts as running, which is safe.
-bool ReplicaPool::is_inside(const Sight& of) const noexcept {
-  if (!sight_.is_inside(of)) return false;
-  return !all_finished(started_.value.load(std::memory_order_acquire)) || is_inside_below(of);
-}
-
-// The same for nested runs, which may have been abandoned at their own deadlines.
-bool ReplicaPool::is_inside_below(const Sight& of) const noexcept {
-  for (DeviceTeam* const team : teams_) {
-    if (team->pool().is_inside(of)) return true;
-  }
-  if (settings().nesting.lent != nullptr && settings().nesting.lent->pool().is_inside(of)) return true;
-  InnerPool* const inner = inner_.load(std::memory_order_acquire);
-  return inner != nullptr && inner->pool().is_inside(of);
-}
-
-// Called when no function of this pool's runs is running.
-void ReplicaPool::let_go(Unseen& out) noexcept {
-  sight_.let_go(out, [this](const Sight& of) { return is_inside_below(of); });
 }
 
 int32_t ReplicaPool::list_inside(uint32_t run, std::span<char> text) const noexcept {

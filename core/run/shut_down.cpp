@@ -14,8 +14,6 @@
 #include "core/base/on_stack.hpp"
 #include "core/base/os/park.hpp"
 #include "core/base/os/thread.hpp"
-#include "core/run/device_team.hpp"
-#include "core/run/inner_pool.hpp"
 #include "core/run/member_lists.hpp"
 #include "core/run/replica_pool.hpp"
 
@@ -23,9 +21,7 @@ namespace dist {
 
 void ReplicaPool::refuse_runs(const char* call) noexcept {
   closing_.begin(call);
-  if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
-    inner->pool().refuse_runs(call);
-  for (DeviceTeam* const team : teams_) team->pool().refuse_runs(call);
+  nesting_.refuse_runs(call);
 }
 
 void ReplicaPool::close_queue(const char* call) noexcept {
@@ -57,9 +53,7 @@ void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside, const c
     if (list_inside(started_.value.load(std::memory_order_acquire), who) > 0) append_to_list(inside, who);
   }
   list_handled(inside);
-  if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
-    inner->pool().shut_down(deadline_ns, inside, call);
-  for (DeviceTeam* const team : teams_) team->pool().shut_down(deadline_ns, inside, call);
+  nesting_.shut_down(deadline_ns, inside, call);
   end_threads();
 }
 
