@@ -61,9 +61,10 @@ bool ReplicaPool::lock_when(Ref<Counted>& kept, Holds&& holds) noexcept {
 void ReplicaPool::list_missing_members(std::span<char> text) const noexcept {
   auto* const missing = DIST_ON_STACK(Missing, num_replicas());
   for (int i = 0; i < num_replicas(); ++i) {
-    const ReplicaState& state = states_[i];
-    const bool left = state.finished.value.load(std::memory_order_acquire) == run_;
-    missing[i] = state.entered != run_ ? Missing::kToCome : left ? Missing::kNothing : Missing::kToLeave;
+    const bool left = members_.finished(i) == latest_.number();
+    missing[i] = host_threads_[static_cast<std::size_t>(i)].entered != latest_.number() ? Missing::kToCome
+                 : left                                                                 ? Missing::kNothing
+                                                                                        : Missing::kToLeave;
   }
   list_missing(naming(), {missing, static_cast<std::size_t>(num_replicas())}, text);
 }
@@ -104,46 +105,47 @@ Status ReplicaPool::enter(GlobalReplica replica, Replica** out) noexcept {
     return failed_precondition("this `thread` is already replica %d. Call `dist_replica_leave()` first.",
                                current().replica->name().number());
   }
-  ReplicaState& state = states_[index(local)];
+  const int rank = static_cast<int>(local);
+  HostThread& thread = host_threads_[index(local)];
   Ref<Counted> kept;
   const BudgetStay stay(insider());
   Unseen unseen;  // released after the lock is open
-  const bool in_time = lock_when(kept, [&] { return may_enter(state); });
+  const bool in_time = lock_when(kept, [&] { return may_enter(rank); });
   const RunLockHolder holder(lock_);
   unseen.take(unseen_);
   if (closing_.begun(std::memory_order_relaxed)) {
     stop_asking();
     return shutting_down();
   }
-  if (open_ && state.entered == run_ && state.finished.value.load(std::memory_order_acquire) != run_)
-    return failed_precondition("replica %d has already entered, on another thread",
-                               state.replica.name().number());
+  if (open_ && thread.entered == latest_.number() && members_.finished(rank) != latest_.number())
+    return failed_precondition("replica %d has already entered, on another thread", name_of(rank));
   if (!in_time) {
     stop_asking();
     return run_is_late();
   }
   if (!open_) open_run();
   ++come_;
-  state.entered = run_;
-  state.occupied = true;
-  state.thread_ended = false;
+  thread.entered = latest_.number();
+  thread.occupied = true;
   watch_thread_end();
-  current().replica = &state.replica;
-  state.replica.begin();
-  *out = &state.replica;
+  Replica& handle = members_.replica(rank);
+  current().replica = &handle;
+  handle.begin();
+  *out = &handle;
   return kOk;
 }
 
 // Must be called under the lock. True if the thread need not wait: it may enter, or never will.
-bool ReplicaPool::may_enter(const ReplicaState& state) noexcept {
+bool ReplicaPool::may_enter(int rank) noexcept {
   if (closing_.begun(std::memory_order_relaxed)) return true;
   if (turn_taken_) return false;
-  if (open_ && state.entered != run_) return true;
-  if (open_ && state.finished.value.load(std::memory_order_acquire) != run_) return true;
+  const HostThread& thread = host_threads_[static_cast<std::size_t>(rank)];
+  if (open_ && thread.entered != latest_.number()) return true;
+  if (open_ && members_.finished(rank) != latest_.number()) return true;
   // This thread returns from a run that was given up. That run ends when all threads have left.
   if (open_ && given_up_ && idle_locked()) close_run();
   // Otherwise, the previous thread of this replica may not have read the outcome of its run yet.
-  return !open_ && !state.occupied && turns_wanted_ == 0 && may_open();
+  return !open_ && !thread.occupied && turns_wanted_ == 0 && may_open();
 }
 
 // Whether the replicas are free for a run. If not, requests them.
@@ -180,9 +182,8 @@ void ReplicaPool::close_run() noexcept {
 
 void ReplicaPool::open_run() noexcept {
   begin_groups({});
-  group_run_ = group_.run();
   if (workers() != nullptr) workers()->begin_run({});
-  ++run_;
+  latest_.open(group_.run());
   open_ = true;
   given_up_ = false;
   come_ = 0;
@@ -190,16 +191,16 @@ void ReplicaPool::open_run() noexcept {
 }
 
 // Ends a replica's part in the run, and the run itself after the last replica.
-void ReplicaPool::depart(ReplicaState& state, Status status) noexcept {
+void ReplicaPool::depart(int rank, Status status) noexcept {
   // A thread that leaves with an error has just failed, so its latest error is the reason.
-  conclude(state, status, failures_on_this_thread() - 1);
-  state.replica.leave_thread();
+  members_.conclude(rank, status, failures_on_this_thread() - 1);
+  members_.replica(rank).leave_thread();
   Unseen unseen;
   lock_.lock();
   if (++left_ == num_replicas()) {
     close_run();
     if (!given_up_) {
-      outcome_ = outcome();
+      outcome_ = members_.outcome();
       if (!outcome_.ok()) outcome_error_ = last_error();
       if (workers() != nullptr) workers()->end_run(outcome_, outcome_error_);
     }
@@ -217,9 +218,9 @@ Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
         "instead.",
         replica.name().word(), replica.name().number());
   }
-  const uint32_t run = run_;
-  depart(state_of(replica), status);
-  const auto ended = [&] { return !open_ || run_ != run || given_up_; };
+  const uint32_t run = latest_.number();
+  depart(replica.rank(), status);
+  const auto ended = [&] { return !open_ || latest_.number() != run || given_up_; };
   Ref<Counted> meanwhile;
   const bool in_time =
       lock_when(meanwhile, [&] { return ended() || closing_.begun(std::memory_order_relaxed); });
@@ -227,7 +228,7 @@ Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
                         : !ended()      ? shutting_down()
                         : outcome_.ok() ? kOk
                                         : fail(outcome_error_);
-  Counted* const kept = go(state_of(replica));
+  Counted* const kept = go(replica.rank());
   lock_.unlock();
   if (kept != nullptr) kept->release();
   return result;
@@ -257,12 +258,12 @@ Status ReplicaPool::take_turn_of_host(const char* call) noexcept {
 
 void ReplicaPool::abandon(Replica& replica) noexcept {
   if (memory().forked()) return;
-  depart(state_of(replica),
+  depart(replica.rank(),
          failed_precondition(
              "replica %d's thread ended inside its run. Call `dist_replica_leave()` before the thread ends.",
              replica.name().number()));
   lock_.lock();
-  Counted* const kept = go(state_of(replica));
+  Counted* const kept = go(replica.rank());
   lock_.unlock();
   if (kept != nullptr) kept->release();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReplicaPool: operations that need an idle strategy: creating and destroying groups, and the check before a
 // strategy is destroyed.
+#include <algorithm>
 #include <cstdint>
 #include <new>
 
@@ -36,7 +37,7 @@ Status ReplicaPool::check_idle_locked(const char* call, const char* advice) cons
   if (idle_locked()) return kOk;
   if (threads() == DIST_THREADS_HOST) return under_way(call, advice);
   char inside[256];
-  if (list_inside(run_, inside) == 0) return kOk;  // they have returned just now
+  if (members_.list_inside(latest_.number(), inside) == 0) return kOk;  // they have returned just now
   return failed_precondition(
       "`%s()`: a run reached its deadline, but these have not returned from their functions: %s. Wait for "
       "them "
@@ -45,11 +46,9 @@ Status ReplicaPool::check_idle_locked(const char* call, const char* advice) cons
 }
 
 bool ReplicaPool::idle_locked() const noexcept {
-  if (threads() != DIST_THREADS_HOST) return !overdue_ || all_finished();
-  for (int i = 0; i < num_replicas(); ++i) {
-    if (states_[i].occupied) return false;
-  }
-  return !turn_taken_;
+  if (threads() != DIST_THREADS_HOST) return !overdue_ || members_.all_finished();
+  const auto occupied = [](const HostThread& thread) { return thread.occupied; };
+  return !turn_taken_ && std::none_of(host_threads_.begin(), host_threads_.end(), occupied);
 }
 
 Status ReplicaPool::create_group(std::span<const int32_t> ids, Subgroup** out) {

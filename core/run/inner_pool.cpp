@@ -53,9 +53,9 @@ Status InnerPool::create(Memory& memory, const WaitPolicy& policy, const Host& h
 }
 
 Status InnerPool::call_alone(const Body& body, const Caller& by, uint64_t begun, uint64_t* out_ended) {
-  Replica& replica = pool_.states_[0].replica;
+  Replica& replica = pool_.members().replica(0);
   const uint64_t failures_before = by.failures;
-  ++pool_.run_;
+  pool_.latest_run().begin_alone();
   {
     const Within within(by.current, &replica, false);
     replica.begin_alone(begun);
@@ -76,20 +76,19 @@ Status InnerPool::call_alone(const Body& body, const Caller& by, uint64_t begun,
   }
   *out_ended = replica.recorder().now();
   replica.recorder().end_plain_run(*out_ended);
-  if (!pool_.sight_.has_pins() && !group_.aborted()) [[likely]]
+  if (!pool_.has_pins() && !group_.aborted()) [[likely]]
     return kOk;
-  pool_.states_[0].result = DIST_OK;
+  pool_.members().succeed(0);
   return end_in_full();
 }
 
 // The thread is being ended inside the function.
 [[gnu::noinline, gnu::cold]] void InnerPool::thread_ends(uint64_t failures_before) noexcept {
-  ReplicaPool::ReplicaState& state = pool_.states_[0];
-  state.thread_ended = true;
+  const MemberName& name = pool_.members().replica(0).name();
   uint64_t ended = 0;
-  (void)end_badly(failed_precondition("%s %d's thread ended inside its run (pthread_exit)",
-                                      state.replica.name().word(), state.replica.name().number()),
-                  failures_before, &ended);
+  (void)end_badly(
+      failed_precondition("%s %d's thread ended inside its run (pthread_exit)", name.word(), name.number()),
+      failures_before, &ended);
 }
 
 // The run has failed, or there is more to end than usual.
@@ -97,24 +96,14 @@ Status InnerPool::call_alone(const Body& body, const Caller& by, uint64_t begun,
                                                          uint64_t* out_ended) noexcept {
   // A forked child has no threads to notify, and its locks may never open.
   if (pool_.memory().forked()) return status;
-  ReplicaPool::ReplicaState& state = pool_.states_[0];
-  pool_.group_run_ = group_.run();
-  pool_.conclude(state, status, failures_before);
-  *out_ended = state.replica.recorder().now();
+  pool_.latest_run().set_group_run(group_.run());
+  pool_.members().conclude(0, status, failures_before);
+  *out_ended = pool_.members().replica(0).recorder().now();
   return end_in_full();
 }
 
-// The run's outcome. Releases the versions that it has seen.
 [[gnu::noinline, gnu::cold]] Status InnerPool::end_in_full() noexcept {
-  if (pool_.memory().forked()) return kOk;
-  const Status outcome = pool_.outcome();
-  if (!pool_.sight_.has_pins()) return outcome;
-  Unseen unseen;
-  // A shutdown may have taken the lock for good. It uses none of them.
-  const bool locked = pool_.lock_.lock(Host{}, 0, nullptr) == RunLock::Wait::kLocked;
-  pool_.sight_.let_go(unseen);
-  if (locked) pool_.lock_.unlock();
-  return outcome;
+  return pool_.memory().forked() ? kOk : pool_.end_alone();
 }
 
 void InnerPool::destroy(InnerPool* pool) noexcept {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/run/replica_pool.hpp"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <limits>
@@ -17,74 +15,41 @@
 #include "core/run/inner_pool.hpp"
 
 namespace dist {
-// A replica's part in a run: from the start of its function until the function has returned or its thread
-// ends.
-class ReplicaPool::Turn {
- public:
-  Turn(ReplicaPool& pool, ReplicaState& state) noexcept
-      : pool_(pool), state_(state), failures_(failures_on_this_thread()), within_(&state.replica, false) {
-    state.replica.begin();
-  }
-  ~Turn() {
-    // If it was not concluded, the thread is being ended inside its function.
-    if (!concluded_) {
-      state_.thread_ended = true;
-      conclude(failed_precondition("%s %d's thread ended inside its run (pthread_exit)",
-                                   state_.replica.name().word(), state_.replica.name().number()));
-    }
-  }
-  void conclude(Status status) noexcept {
-    concluded_ = true;
-    pool_.conclude(state_, status, failures_);
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+namespace {
 
- private:
-  ReplicaPool& pool_;
-  ReplicaState& state_;
-  const uint64_t failures_;
-  const Within within_;
-  bool concluded_ = false;
-};
+std::size_t number_of(const PoolSettings& settings) noexcept {
+  return static_cast<std::size_t>(settings.num_replicas);
+}
+
+}  // namespace
 
 ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const Host& host,
                          const PoolSettings& settings)
     : PoolFacts(memory, host, settings),
       group_(group),
       nesting_(memory, settings.nesting.lent),
-      sight_(memory, settings.nesting.outer != nullptr, run_, nesting_),
+      sight_(memory, settings.nesting.outer != nullptr, latest_.number(), nesting_),
       groups_(*this, group, graph, nesting_, sight_),
+      members_(*this, latest_, groups_, *this),
       outer_(settings.nesting.outer),
       graph_(graph),
-      here_(settings.num_replicas),
+      threads_(settings.threads.kind == DIST_THREADS_HOST ? 0 : number_of(settings), &memory),
+      host_threads_(settings.threads.kind == DIST_THREADS_HOST ? number_of(settings) : 0, &memory),
       teams_(&memory),
-      budget_(*this, group, closing_, changed_) {
-  const auto n = static_cast<std::size_t>(settings.num_replicas);
-  states_ = static_cast<ReplicaState*>(memory.allocate(n * sizeof(ReplicaState), alignof(ReplicaState)));
-  for (; made_ < settings.num_replicas; ++made_) {
-    new (&states_[made_])
-        ReplicaState(memory, *this, group, recorder_of(made_), place_of(made_), loops_of(made_),
-                     settings.collectives.channels.cache_bytes, here_.at(made_),
-                     settings.workers == nullptr ? nullptr : &settings.workers->communicator());
-  }
-}
+      budget_(*this, group, closing_, changed_) {}
 
 ReplicaPool::~ReplicaPool() {
   budget_.give_back();
   InnerPool::destroy(inner_.load(std::memory_order_acquire));
   for (DeviceTeam* const team : teams_) DeviceTeam::destroy(team);
   end_threads();
-  for (int i = 0; i < made_; ++i) states_[i].~ReplicaState();
-  memory().deallocate(states_, static_cast<std::size_t>(num_replicas()) * sizeof(ReplicaState),
-                      alignof(ReplicaState));
 }
 
 Status ReplicaPool::start() noexcept {
   if (settings().nesting.devices != nullptr) DIST_TRY(make_teams());
   for (int i = 0; i < num_replicas(); ++i) groups_.keep_apart(i);
   if (threads() == DIST_THREADS_HOST) return kOk;
-  for (int i = first_library_replica(); i < num_replicas(); ++i) DIST_TRY(start_thread_of(states_[i]));
+  for (int i = first_library_replica(); i < num_replicas(); ++i) DIST_TRY(start_thread_of(i));
   return kOk;
 }
 
@@ -101,86 +66,6 @@ Status ReplicaPool::make_teams() noexcept {
     return out_of_memory();
   }
   return kOk;
-}
-
-// A forced unwind has no exception object, which the sanitizer mistakes for a null reference.
-__attribute__((no_sanitize("null"))) void ReplicaPool::perform(ReplicaState& state) {
-  Turn turn(*this, state);
-  char who[64];
-  dist_status status;
-  try {
-    status = body_.call(state.replica, body_);
-  } catch (abi::__forced_unwind&) {
-    throw;  // the thread is being ended; Turn's destructor reports it
-  } catch (...) {
-    std::snprintf(who, sizeof who, "%s %d's function", state.replica.name().word(),
-                  state.replica.name().number());
-    status = status_of_exception(who).code();
-  }
-  turn.conclude(Status(status));
-}
-
-namespace {
-
-// Why the device runs of the other replicas end: they are useless because the run has failed.
-ErrorRecord report_for_devices(const Replica& failed, Status result, const ErrorRecord& error) noexcept {
-  if (result.code() == DIST_ABORTED) return error;
-  ErrorRecord why;
-  why.code = DIST_ABORTED;
-  why.culprit = failed.name();
-  std::snprintf(why.message, sizeof why.message, "replica %d failed with %s: %.900s", why.culprit.number(),
-                status_name(result.code()), error.message);
-  hint_to_mend(why, why.culprit);
-  return why;
-}
-
-}  // namespace
-
-// The function has returned: stores its result, leaves the group, and notifies the waiting threads.
-void ReplicaPool::conclude(ReplicaState& state, Status status, uint64_t failures_before) noexcept {
-  // A forked child has no threads to notify, and its locks may never open.
-  if (memory().forked()) return;
-  state.replica.come_back();
-  state.replica.end();
-  if (!state.replica.works().empty()) status = drain(state, status);
-  state.replica.recorder().end_run(status.code());
-  state.result = status.code();
-  if (!status.ok()) {
-    if (failures_on_this_thread() != failures_before && last_error().code == status.code()) {
-      state.error = last_error();
-    } else {
-      state.error = ErrorRecord{};
-      state.error.code = status.code();
-      (void)write_marked(state.error.message, sizeof state.error.message,
-                         "%s %d's function returned %s without a reason. Use `dist_fail()` to report one",
-                         state.replica.name().word(), state.replica.name().number(),
-                         status_name(status.code()));
-    }
-    if (state.error.culprit.replica == kNoReplica && state.error.collective == 0 && !state.error.of_all)
-      state.error.culprit = state.replica.name();
-  }
-  groups_.leave(state.replica.rank(), group_run_, status, state.error);
-  if (!status.ok() && nesting_.has_devices())
-    nesting_.condemn_others(state.replica.rank(), report_for_devices(state.replica, status, state.error));
-  state.finished.publish(run_, group_.policy());
-}
-
-// Completes the works that the function left in progress before the replica ends, because peers may still use
-// its buffers.
-Status ReplicaPool::drain(ReplicaState& state, Status returned) noexcept {
-  const ErrorRecord failure = returned.ok() ? ErrorRecord{} : last_error();
-  const Status ended = state.replica.works().drain(returned, failure);
-  if (returned.ok()) return ended;
-  // The report of a work is not the reason why this replica failed.
-  last_error() = failure;
-  return returned;
-}
-
-bool ReplicaPool::all_finished(uint32_t run) const noexcept {
-  for (int i = 0; i < num_replicas(); ++i) {
-    if (states_[i].finished.value.load(std::memory_order_acquire) != run) return false;
-  }
-  return true;
 }
 
 // Lets a cancel object end one run, and nothing else.
@@ -222,22 +107,6 @@ class ReplicaPool::AllReplicas {
   IdleHandler* idle_handler_ = nullptr;
 };
 
-// Returns false if the deadline (of the host's clock; 0: none) has expired, or in a forked child.
-bool ReplicaPool::await_finished(ReplicaState& state, int64_t deadline_ns) noexcept {
-  const WaitPolicy& policy = group_.policy();
-  Word& word = state.finished;
-  const auto done = [&] { return word.value.load(std::memory_order_seq_cst) == run_; };
-  while (!spin_until(policy, done, caller_in_the_way())) {
-    if (memory().forked()) return false;
-    const int64_t left = deadline_ns == 0 ? -1 : deadline_ns - host().now_ns();
-    if (deadline_ns != 0 && left <= 0) return false;
-    const uint32_t seen = word.value.load(std::memory_order_acquire);
-    if (done()) return true;
-    word.sleep(seen, host().slice_ns(left), policy, done);
-  }
-  return true;
-}
-
 // Runs replica 0's function on the caller's thread. If that thread ends inside it, its stack is destroyed,
 // including what the run borrowed from it. So the peers are told, and must have returned before the run lock
 // opens.
@@ -246,14 +115,14 @@ void ReplicaPool::perform_on_caller() {
     explicit Returning(ReplicaPool& pool) noexcept : pool_(pool) {}
     ~Returning() {
       if (returned_) return;
-      for (int i = 1; i < pool_.num_replicas(); ++i) (void)pool_.await_finished(pool_.states_[i], 0);
+      for (int i = 1; i < pool_.num_replicas(); ++i) (void)pool_.members_.await(i, 0);
       (void)pool_.over(failed_precondition("the caller's thread ended inside its run"));
     }
     ReplicaPool& pool_;
     bool returned_ = false;
   };
   Returning returning(*this);
-  perform(states_[0]);
+  members_.perform(0);
   returning.returned_ = true;
 }
 
@@ -348,8 +217,8 @@ Status ReplicaPool::revive() noexcept {
   if (idle_handler_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     replacing.lock();
   for (int i = first_library_replica(); i < num_replicas(); ++i) {
-    if (states_[i].thread_ended || !states_[i].thread.started()) [[unlikely]]
-      DIST_TRY(restart(states_[i]));
+    if (members_.lost_thread(i) || !threads_[static_cast<std::size_t>(i)].thread.started()) [[unlikely]]
+      DIST_TRY(restart(i));
   }
   return kOk;
 }
@@ -404,13 +273,8 @@ template <bool kCounted>
   if (workers() != nullptr) [[unlikely]]
     workers()->begin_run(deadline);
   if (body.about_to_start != nullptr) body.about_to_start(body.context);
-  // The replicas look at this cache line all the time, so it is written at once.
-  const int cpu = threads() == DIST_THREADS_CALLER ? current_cpu() : caller_cpu_;
-  body_ = body;
-  caller_cpu_ = cpu;
-  group_run_ = group_.run();
-  ++run_;
-  started_.publish(run_, group_.policy());
+  const int cpu = threads() == DIST_THREADS_CALLER ? current_cpu() : -1;
+  latest_.start(body, cpu, group_.run(), group_.policy());
   if (IdleHandler* const handler = idle_handler_.load(std::memory_order_relaxed); handler != nullptr)
       [[unlikely]]
     handler->wake();
@@ -419,14 +283,13 @@ template <bool kCounted>
     if (memory().forked()) return in_forked_child();
   }
   for (int i = first_library_replica(); i < num_replicas(); ++i) {
-    ReplicaState& state = states_[i];
-    if (state.finished.value.load(std::memory_order_acquire) == run_) continue;
-    if (!await_finished(state, deadline.at_ns)) return over(overdue());
+    if (members_.finished(i) == latest_.number()) continue;
+    if (!members_.await(i, deadline.at_ns)) return over(overdue());
   }
   // The idle handler uses the replicas from now on without another call to revive().
   if (idle_handler_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     (void)revive();
-  return over(outcome());
+  return over(members_.outcome());
 }
 
 bool ReplicaPool::is_inside_function() noexcept {

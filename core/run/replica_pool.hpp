@@ -34,7 +34,9 @@
 #include "core/run/budget_share.hpp"
 #include "core/run/closing.hpp"
 #include "core/run/idle_handler.hpp"
+#include "core/run/latest_run.hpp"
 #include "core/run/library_thread.hpp"
+#include "core/run/members.hpp"
 #include "core/run/nesting.hpp"
 #include "core/run/pool_facts.hpp"
 #include "core/run/replica.hpp"
@@ -53,17 +55,6 @@ struct DeviceMesh;
 
 // The error for calls in a forked child.
 Status in_forked_child() noexcept;
-
-// The function that a run executes on every replica. The only exception that may leave it is the forced unwind of
-// pthread_exit(). The pool keeps a copy for replicas that start late, after the run's deadline.
-struct Body {
-  dist_status (*call)(Replica& replica, const Body& self);
-  void* context;
-  void (*function)() = nullptr;  // the host's, if `call` needs nothing else besides the context
-  // Called once before the replicas start, so that the context can arrange to outlive the caller of the run;
-  // may be NULL.
-  void (*about_to_start)(void* context) = nullptr;
-};
 
 // The result of a merge function, which replica 0 leaves for its peers.
 struct MergeOutcome {
@@ -91,10 +82,10 @@ class ReplicaPool : public PoolFacts {
   }
 
   // The host data of an instance.
-  void* host_state() const noexcept { return states_[0].replica.host_state(); }
+  void* host_state() const noexcept { return members_.replica(0).host_state(); }
   // Only for the pool of an instance; see Replica::give_up().
   void give_up() noexcept {
-    states_[0].replica.give_up();
+    members_.replica(0).give_up();
     budget_.give_back();
   }
 
@@ -147,8 +138,7 @@ class ReplicaPool : public PoolFacts {
   void cancel_from_outside(const char* reason) noexcept;
   // Whether a function of a run that is part of that run is still running.
   bool is_inside(const Sight& of) const noexcept {
-    return sight_.is_inside(of) &&
-           (!all_finished(started_.value.load(std::memory_order_acquire)) || nesting_.is_inside(of));
+    return sight_.is_inside(of) && (!members_.all_finished(latest_.started()) || nesting_.is_inside(of));
   }
 
   // Ends the current run and all runs nested in it. Callable from any thread.
@@ -179,6 +169,13 @@ class ReplicaPool : public PoolFacts {
   // are still running; the pool then refuses runs until they have returned.
   Status run(const Body& body, const RunLimits& limits);
 
+  // ---- Requests: see InnerPool ----
+  Members& members() noexcept { return members_; }
+  LatestRun& latest_run() noexcept { return latest_; }
+  bool has_pins() const noexcept { return sight_.has_pins(); }
+  // The outcome of a run that call_alone() has executed. Releases the versions that it has seen.
+  Status end_alone() noexcept;
+
   // The budget user that the calling thread waits for as an insider; NULL if the thread is not inside a
   // callback, or if there is no budget.
   BudgetParty* insider() const noexcept {
@@ -197,41 +194,30 @@ class ReplicaPool : public PoolFacts {
   void abandon(Replica& replica) noexcept;
 
  private:
-  friend class InnerPool;  // calls requests without a whole run
-  // The state of one replica in the pool: its current run, and the thread that executes it.
-  struct alignas(kApart) ReplicaState {
-    ReplicaState(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder,
-                 const Replica::Place& place, const Replica::Loops& loops, std::size_t cache_bytes,
-                 WipedWords::Word* here, WorkerCommunicator* communicator) noexcept
-        : replica(memory, pool, group, recorder, place, loops, cache_bytes, here, communicator) {}
-    Replica replica;
-    alignas(kApart) Word finished;  // the latest run whose function has returned
-    dist_status result = DIST_OK;
-    uint32_t entered = 0;       // the latest run that it took part in
-    Counted* keeps = nullptr;   // reference that a host thread releases when it leaves, after shut_down()
-    bool occupied = false;      // a host thread has entered and has not yet returned from leaving
-    bool thread_ended = false;  // inside a run, by pthread_exit()
-    std::atomic<bool> with_handler{false};  // the thread has called IdleHandler::serve()
+  // A member's library thread.
+  struct MemberThread {
     LibraryThread thread;
-    ErrorRecord error;
+    std::atomic<bool> with_handler{false};  // the thread has called IdleHandler::serve()
   };
-  class Turn;
+  // A member's host thread.
+  struct HostThread {
+    uint32_t entered = 0;      // the latest run that it took part in
+    Counted* keeps = nullptr;  // reference that it releases when it leaves, after shut_down()
+    bool occupied = false;     // it has entered and has not yet returned from leaving
+  };
   class Holding;
   class AllReplicas;
   class CancelLink;
 
-  ReplicaState& state_of(const Replica& replica) const noexcept { return states_[replica.rank()]; }
   Subgroups::Making making() const noexcept;
-  void serve(ReplicaState& state);
-  bool await_run(ReplicaState& state, uint32_t seen);
+  LibraryThread& thread_of(int rank) noexcept { return threads_[static_cast<std::size_t>(rank)].thread; }
+  void serve(int rank);
+  bool await_run(int rank, uint32_t seen);
   static bool is_inside(const IdleHandler* handler, int rank) noexcept {
     return handler != nullptr && handler->is_inside(rank);
   }
-  void perform(ReplicaState& state);
   void perform_on_caller();
-  void conclude(ReplicaState& state, Status status, uint64_t failures_before) noexcept;
-  Status drain(ReplicaState& state, Status returned) noexcept;
-  Status start_thread_of(ReplicaState& state) noexcept;
+  Status start_thread_of(int rank) noexcept;
   Status make_teams() noexcept;
   void begin_groups(const RunDeadline& deadline) noexcept;
   void begin_groups_inside(const RunDeadline& deadline) noexcept;
@@ -241,32 +227,26 @@ class ReplicaPool : public PoolFacts {
   static bool is_inside_function() noexcept;
   Status check_all_out() noexcept;
   Status revive() noexcept;
-  Status restart(ReplicaState& state) noexcept;
-  bool await_finished(ReplicaState& state, int64_t deadline_ns) noexcept;
-  bool all_finished(uint32_t run) const noexcept;
-  bool all_finished() const noexcept { return all_finished(run_); }
-  Status outcome() const noexcept;
-  // Lists the members whose functions have not returned.
-  int32_t list_inside(uint32_t run, std::span<char> text) const noexcept;
+  Status restart(int rank) noexcept;
   bool await_callers(int64_t deadline_ns) noexcept;
   void await_host_threads(int64_t deadline_ns, std::span<char> inside) noexcept;
   void leave_host_threads(std::span<char> inside) noexcept;
   void list_handled(std::span<char> inside) const noexcept;
-  void end_thread(ReplicaState& state) noexcept;
-  Counted* go(ReplicaState& state) noexcept;
+  void end_thread(int rank) noexcept;
+  Counted* go(int rank) noexcept;
   RunDeadline deadline_of(const RunLimits& limits) const noexcept;
   Status overdue() noexcept;
   Status over(Status outcome) noexcept;
   void tell_workers(Status outcome) noexcept;
   Status refused(Status why) noexcept;
   Status owed(Status why) noexcept;
-  void depart(ReplicaState& state, Status status) noexcept;
+  void depart(int rank, Status status) noexcept;
   template <class Holds>
   bool lock_when(Ref<Counted>& kept, Holds&& holds) noexcept;
   void list_missing_members(std::span<char> text) const noexcept;
   void give_up_run(const ErrorRecord& why) noexcept;
   Status run_is_late() noexcept;
-  bool may_enter(const ReplicaState& state) noexcept;
+  bool may_enter(const int rank) noexcept;
   bool may_open() noexcept;
   void close_run() noexcept;
   void open_run() noexcept;
@@ -277,18 +257,19 @@ class ReplicaPool : public PoolFacts {
   bool idle_locked() const noexcept;
   Status check_idle_locked(const char* call, const char* advice) const noexcept;
 
+  LatestRun latest_;
   Group& group_;
   Nesting nesting_;
   RunSight sight_;
   RunGroups groups_;
+  Members members_;
   const OuterRun* outer_;  // the run outside; NULL: these runs are not nested
   WaitGraph& graph_;
-  WipedWords here_;  // by replica: the thread that runs its function
-  ReplicaState* states_ = nullptr;
-  int made_ = 0;                            // number of constructed states
-  RunLock lock_;                            // held for a run; with host threads, for entering and leaving
-  bool overdue_ = false;                    // the latest run was abandoned while functions were running
-  std::atomic<InnerPool*> inner_{nullptr};  // created on first use
+  std::pmr::vector<MemberThread> threads_;     // by rank, unless the host lends the threads
+  std::pmr::vector<HostThread> host_threads_;  // by rank, if it does
+  RunLock lock_;                               // held for a run; with host threads, for entering and leaving
+  bool overdue_ = false;                       // the latest run was abandoned while functions were running
+  std::atomic<InnerPool*> inner_{nullptr};     // created on first use
   // Serializes thread creation, because an idle handler may replace a thread while a run begins.
   std::mutex starting_;
   std::mutex beginning_;  // serializes the begin of a nested run with a cancellation of the outer one
@@ -296,13 +277,7 @@ class ReplicaPool : public PoolFacts {
   Closing closing_;
   Word gone_;  // counts host threads that have left since then
   MergeOutcome merge_outcome_;
-  // Read by the library threads when a run begins; in one cache line.
-  alignas(kApart) Word started_;  // the latest run
-  uint32_t run_ = 0;              // the same; also counts the runs of host threads
-  int caller_cpu_ = -1;           // CPU of replica 0 when the run began, if it is the caller
-  Body body_{};
   std::atomic<IdleHandler*> idle_handler_{nullptr};  // uses the replicas between runs; may be NULL
-  uint32_t group_run_ = 0;                           // the run's number in group_
   // The rest is not read when a run begins.
   alignas(kCacheLine) IdleHandler* lender_ = nullptr;  // gave the replicas to the current turn; NULL: none
   std::atomic<bool> stopping_{false};                  // threads end after the latest run

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReplicaPool: ending a run early, and determining its outcome.
 #include <cstdio>
-#include <span>
 
-#include "core/base/on_stack.hpp"
 #include "core/base/os/thread.hpp"
 #include "core/base/text.hpp"
 #include "core/run/device_team.hpp"
 #include "core/run/inner_pool.hpp"
-#include "core/run/member_lists.hpp"
 #include "core/run/replica_pool.hpp"
 
 namespace dist {
@@ -54,23 +51,16 @@ void ReplicaPool::begin_groups(const RunDeadline& deadline) noexcept {
   if (team() != nullptr) team()->groups_have_begun();
 }
 
-int32_t ReplicaPool::list_inside(uint32_t run, std::span<char> text) const noexcept {
-  // Collected first, because functions may return meanwhile.
-  auto* const inside = DIST_ON_STACK(bool, num_replicas());
-  for (int i = 0; i < num_replicas(); ++i)
-    inside[i] = states_[i].finished.value.load(std::memory_order_acquire) != run;
-  return list_members(naming(), {inside, static_cast<std::size_t>(num_replicas())}, text);
-}
-
 // Must be called with the lock. Checks that all functions of an abandoned run have returned.
 Status ReplicaPool::check_all_out() noexcept {
   if (!overdue_) return kOk;
   // Functions that were told to end need a moment to return.
-  for (const int64_t start = steady_now_ns(); !all_finished() && steady_now_ns() - start < kReturnGraceNs;)
+  for (const int64_t start = steady_now_ns();
+       !members_.all_finished() && steady_now_ns() - start < kReturnGraceNs;)
     yield_this_thread();
-  if (!all_finished()) {
+  if (!members_.all_finished()) {
     char inside[256];
-    (void)list_inside(run_, inside);
+    (void)members_.list_inside(latest_.number(), inside);
     return failed_precondition(
         "an earlier run reached its deadline, but these have not returned from their functions: %s. Wait for "
         "them.",
@@ -82,7 +72,7 @@ Status ReplicaPool::check_all_out() noexcept {
 
 Status ReplicaPool::overdue() noexcept {
   char inside[256];
-  const int32_t still_inside = list_inside(run_, inside);
+  const int32_t still_inside = members_.list_inside(latest_.number(), inside);
   overdue_ = true;
   ErrorRecord late;
   late.code = DIST_DEADLINE_EXCEEDED;
@@ -106,21 +96,15 @@ Status ReplicaPool::overdue() noexcept {
   return fail(late);
 }
 
-// The failure of the lowest replica that did not merely react to a peer; otherwise the report that all
-// replicas got; otherwise whether the run was cancelled.
-Status ReplicaPool::outcome() const noexcept {
-  const ReplicaState* first = nullptr;
-  for (int i = 0; i < num_replicas(); ++i) {
-    const ReplicaState& state = states_[i];
-    if (state.result == DIST_OK) continue;
-    if (state.result != DIST_ABORTED) return fail(state.error);
-    if (first == nullptr) first = &state;
-  }
-  if (first != nullptr) return fail(first->error);
-  if (!group_.cancelled()) return kOk;
-  const char* const reason = group_.cancel_reason();
-  return fail(DIST_CANCELLED, "the %s was cancelled: %s", naming().run(),
-              reason != nullptr ? reason : "dist_strategy_cancel()");
+// A shutdown may have taken the lock for good. It uses none of the versions.
+Status ReplicaPool::end_alone() noexcept {
+  const Status outcome = members_.outcome();
+  if (!sight_.has_pins()) return outcome;
+  Unseen unseen;
+  const bool locked = lock_.lock(Host{}, 0, nullptr) == RunLock::Wait::kLocked;
+  sight_.let_go(unseen);
+  if (locked) lock_.unlock();
+  return outcome;
 }
 
 }  // namespace dist

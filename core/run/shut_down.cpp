@@ -50,7 +50,7 @@ void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside, const c
       }
     }
     char who[256];
-    if (list_inside(started_.value.load(std::memory_order_acquire), who) > 0) append_to_list(inside, who);
+    if (members_.list_inside(latest_.started(), who) > 0) append_to_list(inside, who);
   }
   list_handled(inside);
   nesting_.shut_down(deadline_ns, inside, call);
@@ -71,15 +71,14 @@ void ReplicaPool::list_handled(std::span<char> inside) const noexcept {
 // of a run or an update are running; no new run can start then.
 bool ReplicaPool::await_callers(int64_t deadline_ns) noexcept {
   while (lock_.lock_last(host(), deadline_ns) != RunLock::Wait::kLocked) {
-    if (!all_finished(started_.value.load(std::memory_order_acquire))) return false;
+    if (!members_.all_finished(latest_.started())) return false;
     // A host's update function, which no run waits for.
     if (lock_in_turn_.load(std::memory_order_acquire)) return false;
     // The caller of the run is about to enter or leave it, which involves no host function.
     yield_this_thread();
   }
   // Threads of a run that was abandoned at its deadline.
-  for (int i = first_library_replica(); i < num_replicas(); ++i)
-    (void)await_finished(states_[i], deadline_ns);
+  for (int i = first_library_replica(); i < num_replicas(); ++i) (void)members_.await(i, deadline_ns);
   return true;
 }
 
@@ -110,10 +109,11 @@ void ReplicaPool::leave_host_threads(std::span<char> inside) noexcept {
   char who[256];
   auto* const occupants = DIST_ON_STACK(bool, num_replicas());
   for (int i = 0; i < num_replicas(); ++i) {
-    occupants[i] = states_[i].occupied;
+    HostThread& thread = host_threads_[static_cast<std::size_t>(i)];
+    occupants[i] = thread.occupied;
     if (!occupants[i]) continue;
     keeper().retain();
-    states_[i].keeps = &keeper();
+    thread.keeps = &keeper();
   }
   (void)list_members(naming(), {occupants, static_cast<std::size_t>(num_replicas())}, who);
   append_to_list(inside, who);
@@ -121,11 +121,12 @@ void ReplicaPool::leave_host_threads(std::span<char> inside) noexcept {
 
 // Must be called under the lock. A host thread leaves its replica. Returns the reference to release once the
 // lock is open, or NULL.
-Counted* ReplicaPool::go(ReplicaState& state) noexcept {
-  state.occupied = false;
+Counted* ReplicaPool::go(int rank) noexcept {
+  HostThread& thread = host_threads_[static_cast<std::size_t>(rank)];
+  thread.occupied = false;
   changed_.advance();
   if (closing_.begun(std::memory_order_relaxed)) gone_.advance();
-  return std::exchange(state.keeps, nullptr);
+  return std::exchange(thread.keeps, nullptr);
 }
 
 }  // namespace dist
