@@ -31,9 +31,9 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
       sight_(memory, settings.nesting.outer != nullptr, latest_.number(), nesting_),
       groups_(*this, group, graph, nesting_, sight_),
       members_(*this, latest_, groups_, *this),
+      threads_(*this, group, latest_, members_, closing_, idle_handler_),
       outer_(settings.nesting.outer),
       graph_(graph),
-      threads_(settings.threads.kind == DIST_THREADS_HOST ? 0 : number_of(settings), &memory),
       host_threads_(settings.threads.kind == DIST_THREADS_HOST ? number_of(settings) : 0, &memory),
       teams_(&memory),
       budget_(*this, group, closing_, changed_) {}
@@ -48,9 +48,7 @@ ReplicaPool::~ReplicaPool() {
 Status ReplicaPool::start() noexcept {
   if (settings().nesting.devices != nullptr) DIST_TRY(make_teams());
   for (int i = 0; i < num_replicas(); ++i) groups_.keep_apart(i);
-  if (threads() == DIST_THREADS_HOST) return kOk;
-  for (int i = first_library_replica(); i < num_replicas(); ++i) DIST_TRY(start_thread_of(i));
-  return kOk;
+  return threads_.start();
 }
 
 Status ReplicaPool::make_teams() noexcept {
@@ -210,19 +208,6 @@ RunDeadline ReplicaPool::deadline_of(const RunLimits& limits) const noexcept {
   return own.at_ns == 0 || (outer.at_ns != 0 && outer.at_ns < own.at_ns) ? outer : own;
 }
 
-// Replaces threads that ended inside the last run. The creation is out of line, so that a normal run pays
-// only for the check.
-Status ReplicaPool::revive() noexcept {
-  std::unique_lock replacing(starting_, std::defer_lock);
-  if (idle_handler_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
-    replacing.lock();
-  for (int i = first_library_replica(); i < num_replicas(); ++i) {
-    if (members_.lost_thread(i) || !threads_[static_cast<std::size_t>(i)].thread.started()) [[unlikely]]
-      DIST_TRY(restart(i));
-  }
-  return kOk;
-}
-
 // `kCounted`: there is a budget. A separate instantiation, so that without a budget a run pays only for one
 // check.
 template <bool kCounted>
@@ -253,7 +238,7 @@ template <bool kCounted>
   }
   const Holding holding(*this, all, !in_turn);
   if (const Status all_out = check_all_out(); !all_out.ok()) return refused(all_out);
-  if (const Status revived = revive(); !revived.ok()) return refused(revived);
+  if (const Status revived = threads_.revive(); !revived.ok()) return refused(revived);
 
   outer_ == nullptr ? begin_groups(deadline) : begin_groups_inside(deadline);
   // seq_cst: either this load sees closing_, or shut_down() sees the clean groups and ends them.
@@ -288,7 +273,7 @@ template <bool kCounted>
   }
   // The idle handler uses the replicas from now on without another call to revive().
   if (idle_handler_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
-    (void)revive();
+    (void)threads_.revive();
   return over(members_.outcome());
 }
 
@@ -299,6 +284,18 @@ bool ReplicaPool::is_inside_function() noexcept {
 
 Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   return settings().party == nullptr ? run_as<false>(body, limits) : run_as<true>(body, limits);
+}
+
+Status ReplicaPool::let_to(IdleHandler& handler, const char* call) noexcept {
+  DIST_TRY(take_turn(call));
+  const Status revived = threads_.revive();
+  if (revived.ok()) {
+    // seq_cst: pairs with the checks of a sleeping thread. It is a release store as well.
+    idle_handler_.store(&handler, std::memory_order_seq_cst);
+    threads_.await_handler();
+  }
+  end_turn();
+  return revived;
 }
 
 }  // namespace dist

@@ -35,7 +35,7 @@
 #include "core/run/closing.hpp"
 #include "core/run/idle_handler.hpp"
 #include "core/run/latest_run.hpp"
-#include "core/run/library_thread.hpp"
+#include "core/run/library_threads.hpp"
 #include "core/run/members.hpp"
 #include "core/run/nesting.hpp"
 #include "core/run/pool_facts.hpp"
@@ -126,9 +126,8 @@ class ReplicaPool : public PoolFacts {
   Status let_to(IdleHandler& handler, const char* call) noexcept;
   // The idle handler's notification that replicas may be free: waiting host threads check again.
   void handler_gives() noexcept { changed_.advance(); }
-  // Called by the idle handler: gives the replica a new thread while the old one is inside its callback
-  // or about to end. The old thread never touches the pool again.
-  Status replace_thread(LocalReplica replica) noexcept;
+  // See LibraryThreads.
+  Status replace_thread(LocalReplica replica) noexcept { return threads_.replace(replica); }
   const WaitPolicy& policy() const noexcept { return group_.policy(); }
   // The error for runs that are refused because shut_down() has begun.
   Status shutting_down() const noexcept { return closing_.error(); }
@@ -161,9 +160,8 @@ class ReplicaPool : public PoolFacts {
   void refuse_runs(const char* call) noexcept;
   void close_queue(const char* call) noexcept;
 
-  // Ends the library threads: those that have finished the latest run now, the others when they return. No
-  // run may start after this. Afterwards the idle handler's state and then the pool may be destroyed.
-  void end_threads() noexcept;
+  // Ends the library threads; see LibraryThreads. Afterwards the idle handler's state and then the pool may be destroyed.
+  void end_threads() noexcept { threads_.end(); }
 
   // Runs the body on every replica, in the order of the calls. With a timeout, it may return while functions
   // are still running; the pool then refuses runs until they have returned.
@@ -194,11 +192,6 @@ class ReplicaPool : public PoolFacts {
   void abandon(Replica& replica) noexcept;
 
  private:
-  // A member's library thread.
-  struct MemberThread {
-    LibraryThread thread;
-    std::atomic<bool> with_handler{false};  // the thread has called IdleHandler::serve()
-  };
   // A member's host thread.
   struct HostThread {
     uint32_t entered = 0;      // the latest run that it took part in
@@ -210,14 +203,10 @@ class ReplicaPool : public PoolFacts {
   class CancelLink;
 
   Subgroups::Making making() const noexcept;
-  LibraryThread& thread_of(int rank) noexcept { return threads_[static_cast<std::size_t>(rank)].thread; }
-  void serve(int rank);
-  bool await_run(int rank, uint32_t seen);
   static bool is_inside(const IdleHandler* handler, int rank) noexcept {
     return handler != nullptr && handler->is_inside(rank);
   }
   void perform_on_caller();
-  Status start_thread_of(int rank) noexcept;
   Status make_teams() noexcept;
   void begin_groups(const RunDeadline& deadline) noexcept;
   void begin_groups_inside(const RunDeadline& deadline) noexcept;
@@ -226,13 +215,10 @@ class ReplicaPool : public PoolFacts {
   Status await_turn(const RunLimits& limits, int64_t deadline_ns) noexcept;
   static bool is_inside_function() noexcept;
   Status check_all_out() noexcept;
-  Status revive() noexcept;
-  Status restart(int rank) noexcept;
   bool await_callers(int64_t deadline_ns) noexcept;
   void await_host_threads(int64_t deadline_ns, std::span<char> inside) noexcept;
   void leave_host_threads(std::span<char> inside) noexcept;
   void list_handled(std::span<char> inside) const noexcept;
-  void end_thread(int rank) noexcept;
   Counted* go(int rank) noexcept;
   RunDeadline deadline_of(const RunLimits& limits) const noexcept;
   Status overdue() noexcept;
@@ -263,24 +249,20 @@ class ReplicaPool : public PoolFacts {
   RunSight sight_;
   RunGroups groups_;
   Members members_;
+  std::atomic<IdleHandler*> idle_handler_{nullptr};  // uses the replicas between runs; may be NULL
+  Closing closing_;
+  LibraryThreads threads_;
   const OuterRun* outer_;  // the run outside; NULL: these runs are not nested
   WaitGraph& graph_;
-  std::pmr::vector<MemberThread> threads_;     // by rank, unless the host lends the threads
-  std::pmr::vector<HostThread> host_threads_;  // by rank, if it does
+  std::pmr::vector<HostThread> host_threads_;  // by rank, if the host lends the threads
   RunLock lock_;                               // held for a run; with host threads, for entering and leaving
   bool overdue_ = false;                       // the latest run was abandoned while functions were running
   std::atomic<InnerPool*> inner_{nullptr};     // created on first use
-  // Serializes thread creation, because an idle handler may replace a thread while a run begins.
-  std::mutex starting_;
   std::mutex beginning_;  // serializes the begin of a nested run with a cancellation of the outer one
   std::pmr::vector<DeviceTeam*> teams_;  // by replica, if they have logical devices
-  Closing closing_;
-  Word gone_;  // counts host threads that have left since then
+  Word gone_;                            // counts host threads that have left since then
   MergeOutcome merge_outcome_;
-  std::atomic<IdleHandler*> idle_handler_{nullptr};  // uses the replicas between runs; may be NULL
-  // The rest is not read when a run begins.
-  alignas(kCacheLine) IdleHandler* lender_ = nullptr;  // gave the replicas to the current turn; NULL: none
-  std::atomic<bool> stopping_{false};                  // threads end after the latest run
+  IdleHandler* lender_ = nullptr;  // gave the replicas to the current turn; NULL: none
   // For host threads; protected by lock_ unless atomic.
   alignas(kApart) Word changed_;  // counts changes of the members below that threads wait for
   bool open_ = false;
