@@ -1,134 +1,109 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaPool: replicas on threads of the host. The first thread to enter opens a run, and the last one to
-// leave ends it.
-//
-// A run is given up if it is not complete in time, or if it is cancelled before all replicas have entered.
-// Threads that have left then return, threads that enter late get the run's report, and the next run begins
-// when a thread that was in this one enters again.
+#include "core/run/host_threads.hpp"
+
+#include <algorithm>
 #include <cstdio>
-#include <span>
-#include <utility>
 
 #include "core/base/on_stack.hpp"
-#include "core/base/os/thread.hpp"
+#include "core/base/text.hpp"
 #include "core/run/current.hpp"
 #include "core/run/member_lists.hpp"
-#include "core/run/replica_pool.hpp"
+#include "core/run/worker_link.hpp"
 
 namespace dist {
-namespace {
 
-// Handles the end of a thread that may still be inside a run.
-void thread_ends() noexcept {
-  Replica* const replica = current().replica;
-  if (replica == nullptr) return;
-  if (replica->attached()) {
-    (void)replica->detach();
-  } else {
-    replica->pool().abandon(*replica);
-  }
-}
-
-}  // namespace
-
-void watch_thread_end() noexcept { (void)call_at_thread_end<thread_ends>(); }
+HostThreads::HostThreads(const Parts& parts, BudgetShare& budget, const std::atomic<IdleHandler*>& handler)
+    : with_(parts),
+      admission_(budget, handler),
+      run_(parts.facts.memory(),
+           parts.facts.threads() == DIST_THREADS_HOST ? parts.facts.num_replicas() : 0) {}
 
 // Takes the lock once `holds()`, which is called under the lock, returns true. Returns false if the
 // strategy's timeout expires first; the lock is taken all the same. While it waits, `kept` references the
 // strategy's keeper, because the destruction of a strategy does not wait for threads that are not inside.
 template <class Holds>
-bool ReplicaPool::lock_when(Ref<Counted>& kept, Holds&& holds) noexcept {
-  const WaitPolicy& policy = group_.policy();
-  const int64_t start = host().now_ns();
+bool HostThreads::lock_when(Ref<Counted>& kept, Holds&& holds) noexcept {
+  const WaitPolicy& policy = with_.groups.whole().policy();
+  const Host& host = with_.facts.host();
+  const int64_t timeout_ns = with_.facts.timeout_ns();
+  Word& word = with_.changed;
+  const int64_t start = host.now_ns();
   for (;;) {
     // The acquire keeps this load before the check, so a later change ends the wait.
-    const uint32_t seen = changed_.value.load(std::memory_order_acquire);
-    lock_.lock();
+    const uint32_t seen = word.value.load(std::memory_order_acquire);
+    with_.lock.lock();
     if (holds()) return true;
-    const auto changed = [&] { return changed_.value.load(std::memory_order_seq_cst) != seen; };
-    const int64_t left = timeout_ns() > 0 ? timeout_ns() - (host().now_ns() - start) : -1;
-    if (timeout_ns() > 0 && left <= 0) return false;
-    if (!kept) kept = Ref<Counted>::share(&keeper());
+    const auto changed = [&] { return word.value.load(std::memory_order_seq_cst) != seen; };
+    const int64_t left = timeout_ns > 0 ? timeout_ns - (host.now_ns() - start) : -1;
+    if (timeout_ns > 0 && left <= 0) return false;
+    if (!kept) kept = Ref<Counted>::share(&with_.facts.keeper());
     Unseen unseen;
     unseen.take(unseen_);
-    lock_.unlock();
+    with_.lock.unlock();
     unseen.release();
-    if (!spin_until(policy, changed)) changed_.sleep(seen, host().slice_ns(left), policy, changed);
+    if (!spin_until(policy, changed)) word.sleep(seen, host.slice_ns(left), policy, changed);
   }
 }
 
+// Of the latest run. Also true if the member has not entered it yet but had finished an earlier one.
+bool HostThreads::has_finished(int rank) const noexcept {
+  return with_.members.finished(rank) == with_.latest.number();
+}
+
 // Must be called under the lock.
-void ReplicaPool::list_missing_members(std::span<char> text) const noexcept {
-  auto* const missing = DIST_ON_STACK(Missing, num_replicas());
-  for (int i = 0; i < num_replicas(); ++i) {
-    const bool left = members_.finished(i) == latest_.number();
-    missing[i] = host_threads_[static_cast<std::size_t>(i)].entered != latest_.number() ? Missing::kToCome
-                 : left                                                                 ? Missing::kNothing
-                                                                                        : Missing::kToLeave;
+void HostThreads::list_missing_members(std::span<char> text) const noexcept {
+  const int n = with_.facts.num_replicas();
+  auto* const missing = DIST_ON_STACK(Missing, n);
+  for (int i = 0; i < n; ++i) {
+    missing[i] = run_.entered(i) != with_.latest.number() ? Missing::kToCome
+                 : has_finished(i)                        ? Missing::kNothing
+                                                          : Missing::kToLeave;
   }
-  list_missing(naming(), {missing, static_cast<std::size_t>(num_replicas())}, text);
+  list_missing(with_.facts.naming(), {missing, static_cast<std::size_t>(n)}, text);
 }
 
 // Must be called under the lock. No thread waits for the end of this run any more. Late threads still enter
 // it and get its report. It ends when a thread enters for the next run.
-void ReplicaPool::give_up_run(const ErrorRecord& why) noexcept {
-  given_up_ = true;
-  budget_.give_back();
-  if (workers() != nullptr) workers()->end_run(Status(why.code), why);
-  outcome_ = Status(why.code);
-  outcome_error_ = why;
-  changed_.advance();
+void HostThreads::give_up(const ErrorRecord& why) noexcept {
+  admission_.give_threads_back();
+  WorkerLink* const workers = with_.facts.workers();
+  if (workers != nullptr) workers->end_run(Status(why.code), why);
+  run_.give_up(why);
+  with_.changed.advance();
 }
 
-Status ReplicaPool::run_is_late() noexcept {
+Status HostThreads::is_late() noexcept {
   char missing[512];
   copy_text(missing, "a thread has not yet returned from `dist_replica_leave()`"_m);
-  if (open_) list_missing_members(missing);
+  if (run_.is_open()) list_missing_members(missing);
   const Status late = fail(DIST_DEADLINE_EXCEEDED, "the run did not end within %s: %s",
-                           DurationText(timeout_ns()).text, missing);
-  if (open_ && !given_up_) give_up_run(last_error());
+                           DurationText(with_.facts.timeout_ns()).text, missing);
+  if (run_.is_open() && !run_.given_up()) give_up(last_error());
   return late;
 }
 
-Status ReplicaPool::enter(GlobalReplica replica, Replica** out) noexcept {
-  if (threads() != DIST_THREADS_HOST) {
-    return failed_precondition(
-        "this strategy runs replicas on its own threads. Use `dist_run()`, or create the strategy with "
-        "`DIST_THREADS_HOST`.");
-  }
-  const LocalReplica local = replicas().local_of(replica);
-  if (local == kNoLocalReplica) {
-    return invalid_argument("`replica_id` is %d, but this strategy's replicas are %d to %d", number(replica),
-                            number(replicas().first()), number(replicas().last()));
-  }
-  if (current().replica != nullptr) {
-    return failed_precondition("this `thread` is already replica %d. Call `dist_replica_leave()` first.",
-                               current().replica->name().number());
-  }
-  const int rank = static_cast<int>(local);
-  HostThread& thread = host_threads_[index(local)];
+Status HostThreads::enter(LocalReplica replica, Replica** out) noexcept {
+  const int rank = static_cast<int>(replica);
   Ref<Counted> kept;
-  const BudgetStay stay(insider());
   Unseen unseen;  // released after the lock is open
   const bool in_time = lock_when(kept, [&] { return may_enter(rank); });
-  const RunLockHolder holder(lock_);
+  const RunLockHolder holder(with_.lock);
   unseen.take(unseen_);
-  if (closing_.begun(std::memory_order_relaxed)) {
+  if (with_.closing.begun(std::memory_order_relaxed)) {
     stop_asking();
-    return shutting_down();
+    return with_.closing.error();
   }
-  if (open_ && thread.entered == latest_.number() && members_.finished(rank) != latest_.number())
-    return failed_precondition("replica %d has already entered, on another thread", name_of(rank));
+  if (run_.has_entered(rank, with_.latest.number()) && !has_finished(rank))
+    return failed_precondition("replica %d has already entered, on another thread",
+                               with_.facts.name_of(rank));
   if (!in_time) {
     stop_asking();
-    return run_is_late();
+    return is_late();
   }
-  if (!open_) open_run();
-  ++come_;
-  thread.entered = latest_.number();
-  thread.occupied = true;
+  if (!run_.is_open()) open();
+  run_.come(rank, with_.latest.number());
   watch_thread_end();
-  Replica& handle = members_.replica(rank);
+  Replica& handle = with_.members.replica(rank);
   current().replica = &handle;
   handle.begin();
   *out = &handle;
@@ -136,149 +111,173 @@ Status ReplicaPool::enter(GlobalReplica replica, Replica** out) noexcept {
 }
 
 // Must be called under the lock. True if the thread need not wait: it may enter, or never will.
-bool ReplicaPool::may_enter(int rank) noexcept {
-  if (closing_.begun(std::memory_order_relaxed)) return true;
-  if (turn_taken_) return false;
-  const HostThread& thread = host_threads_[static_cast<std::size_t>(rank)];
-  if (open_ && thread.entered != latest_.number()) return true;
-  if (open_ && members_.finished(rank) != latest_.number()) return true;
+bool HostThreads::may_enter(int rank) noexcept {
+  if (with_.closing.begun(std::memory_order_relaxed)) return true;
+  if (run_.turn_taken()) return false;
+  if (run_.is_open() && !run_.has_entered(rank, with_.latest.number())) return true;
+  if (run_.is_open() && !has_finished(rank)) return true;
   // This thread returns from a run that was given up. That run ends when all threads have left.
-  if (open_ && given_up_ && idle_locked()) close_run();
+  if (run_.is_open() && run_.given_up() && run_.idle()) close();
   // Otherwise, the previous thread of this replica may not have read the outcome of its run yet.
-  return !open_ && !thread.occupied && turns_wanted_ == 0 && may_open();
-}
-
-// Whether the replicas are free for a run. If not, requests them.
-bool ReplicaPool::may_open() noexcept {
-  // acquire: makes the idle handler's state visible.
-  IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire);
-  if (handler != nullptr && run_lender_ == nullptr) {
-    if (!handler->ask_to_enter()) return false;
-    run_lender_ = handler;
-  }
-  return budget_.ask();
+  return !run_.is_open() && !run_.occupied(rank) && !run_.turn_wanted() && admission_.ask();
 }
 
 // Must be called under the lock. The calling thread no longer wants to open a run; other threads that do must
 // check again.
-void ReplicaPool::stop_asking() noexcept {
-  if (open_) return;
-  budget_.give_back();
-  if (IdleHandler* const lender = std::exchange(run_lender_, nullptr); lender != nullptr) {
-    lender->give_back();
-  } else if (IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire); handler != nullptr) {
-    handler->no_longer_asks();
-  }
-  changed_.advance();
+void HostThreads::stop_asking() noexcept {
+  if (run_.is_open()) return;
+  admission_.withdraw();
+  with_.changed.advance();
 }
 
-void ReplicaPool::close_run() noexcept {
-  open_ = false;
-  budget_.give_back();
-  if (sight_.has_pins()) [[unlikely]]
-    sight_.let_go(unseen_);
-  if (IdleHandler* const lender = std::exchange(run_lender_, nullptr); lender != nullptr) lender->give_back();
+void HostThreads::close() noexcept {
+  run_.close();
+  admission_.give_threads_back();
+  if (with_.sight.has_pins()) [[unlikely]]
+    with_.sight.let_go(unseen_);
+  admission_.give_replicas_back();
 }
 
-void ReplicaPool::open_run() noexcept {
-  begin_groups({});
-  if (workers() != nullptr) workers()->begin_run({});
-  latest_.open(group_.run());
-  open_ = true;
-  given_up_ = false;
-  come_ = 0;
-  left_ = 0;
+void HostThreads::open() noexcept {
+  with_.groups.begin({});
+  if (with_.facts.workers() != nullptr) with_.facts.workers()->begin_run({});
+  with_.latest.open(with_.groups.whole().run());
+  run_.open();
 }
 
 // Ends a replica's part in the run, and the run itself after the last replica.
-void ReplicaPool::depart(int rank, Status status) noexcept {
+void HostThreads::depart(int rank, Status status) noexcept {
   // A thread that leaves with an error has just failed, so its latest error is the reason.
-  members_.conclude(rank, status, failures_on_this_thread() - 1);
-  members_.replica(rank).leave_thread();
+  with_.members.conclude(rank, status, failures_on_this_thread() - 1);
+  with_.members.replica(rank).leave_thread();
   Unseen unseen;
-  lock_.lock();
-  if (++left_ == num_replicas()) {
-    close_run();
-    if (!given_up_) {
-      outcome_ = members_.outcome();
-      if (!outcome_.ok()) outcome_error_ = last_error();
-      if (workers() != nullptr) workers()->end_run(outcome_, outcome_error_);
+  with_.lock.lock();
+  if (run_.leave()) {
+    close();
+    if (!run_.given_up()) {
+      const Status outcome = with_.members.outcome();
+      const ErrorRecord why = outcome.ok() ? ErrorRecord{} : last_error();
+      run_.end(outcome, why);
+      if (with_.facts.workers() != nullptr) with_.facts.workers()->end_run(outcome, why);
     }
-    changed_.advance();
+    with_.changed.advance();
   }
   unseen.take(unseen_);
-  lock_.unlock();
+  with_.lock.unlock();
 }
 
-Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
-  DIST_TRY(replica.check("dist_replica_leave"));
-  if (threads() != DIST_THREADS_HOST || current().replica != &replica) {
-    return failed_precondition(
-        "`dist_replica_leave()`: %s %d did not enter with `dist_replica_enter()`. Return from its function "
-        "instead.",
-        replica.name().word(), replica.name().number());
-  }
-  const uint32_t run = latest_.number();
+Status HostThreads::leave(Replica& replica, Status status) noexcept {
+  const uint32_t run = with_.latest.number();
   depart(replica.rank(), status);
-  const auto ended = [&] { return !open_ || latest_.number() != run || given_up_; };
+  const auto ended = [&] { return !run_.is_open() || with_.latest.number() != run || run_.given_up(); };
   Ref<Counted> meanwhile;
   const bool in_time =
-      lock_when(meanwhile, [&] { return ended() || closing_.begun(std::memory_order_relaxed); });
-  const Status result = !in_time        ? run_is_late()
-                        : !ended()      ? shutting_down()
-                        : outcome_.ok() ? kOk
-                                        : fail(outcome_error_);
+      lock_when(meanwhile, [&] { return ended() || with_.closing.begun(std::memory_order_relaxed); });
+  const Status result = !in_time ? is_late() : !ended() ? with_.closing.error() : run_.outcome();
   Counted* const kept = go(replica.rank());
-  lock_.unlock();
+  with_.lock.unlock();
   if (kept != nullptr) kept->release();
   return result;
 }
 
-Status ReplicaPool::take_turn_of_host(const char* call) noexcept {
-  lock_.lock();
-  ++turns_wanted_;
-  lock_.unlock();
-  Ref<Counted> kept;
-  const bool in_time =
-      lock_when(kept, [&] { return idle_locked() || closing_.begun(std::memory_order_relaxed); });
-  const RunLockHolder holder(lock_);
-  --turns_wanted_;
-  if (closing_.begun(std::memory_order_relaxed)) return shutting_down();
-  if (!in_time) {
-    changed_.advance();
-    char missing[512];
-    list_missing_members(missing);
-    return fail(DIST_DEADLINE_EXCEEDED, "`%s()`: the run did not end within %s: %s", call,
-                DurationText(timeout_ns()).text, missing);
-  }
-  keeper().retain();  // until end_turn(); a shutdown may not wait for the turn
-  turn_taken_ = true;
-  return kOk;
-}
-
-void ReplicaPool::abandon(Replica& replica) noexcept {
-  if (memory().forked()) return;
+void HostThreads::abandon(Replica& replica) noexcept {
   depart(replica.rank(),
          failed_precondition(
              "replica %d's thread ended inside its run. Call `dist_replica_leave()` before the thread ends.",
              replica.name().number()));
-  lock_.lock();
+  with_.lock.lock();
   Counted* const kept = go(replica.rank());
-  lock_.unlock();
+  with_.lock.unlock();
   if (kept != nullptr) kept->release();
 }
 
-// The group's cancellation reaches the threads that are inside, and the run ends when they have left. If a
-// replica has not entered and may never do so, the run is given up instead.
-void ReplicaPool::cancel_host_run(const char* reason) noexcept {
-  lock_.lock();
-  const RunLockHolder holder(lock_);
-  if (!open_ || given_up_ || come_ == num_replicas()) return;
+// Must be called under the lock. A thread leaves its replica. Returns the reference to release once the lock is open, or
+// NULL.
+Counted* HostThreads::go(int rank) noexcept {
+  Counted* const kept = run_.go(rank);
+  with_.changed.advance();
+  if (with_.closing.begun(std::memory_order_relaxed)) gone_.advance();
+  return kept;
+}
+
+Status HostThreads::take_turn(const char* call) noexcept {
+  with_.lock.lock();
+  run_.want_turn();
+  with_.lock.unlock();
+  Ref<Counted> kept;
+  const bool in_time =
+      lock_when(kept, [&] { return run_.idle() || with_.closing.begun(std::memory_order_relaxed); });
+  const RunLockHolder holder(with_.lock);
+  run_.stop_wanting_turn();
+  if (with_.closing.begun(std::memory_order_relaxed)) return with_.closing.error();
+  if (!in_time) {
+    with_.changed.advance();
+    char missing[512];
+    list_missing_members(missing);
+    return fail(DIST_DEADLINE_EXCEEDED, "`%s()`: the run did not end within %s: %s", call,
+                DurationText(with_.facts.timeout_ns()).text, missing);
+  }
+  with_.facts.keeper().retain();  // until end_turn(); a shutdown may not wait for the turn
+  run_.take_turn();
+  return kOk;
+}
+
+void HostThreads::end_turn() noexcept {
+  Counted& keeper = with_.facts.keeper();
+  with_.lock.lock();
+  run_.end_turn();
+  with_.changed.advance();
+  with_.lock.unlock();
+  keeper.release();
+}
+
+void HostThreads::cancel(const char* reason) noexcept {
+  with_.lock.lock();
+  const RunLockHolder holder(with_.lock);
+  if (!run_.is_open() || run_.given_up() || run_.all_have_come()) return;
   ErrorRecord cancelled;
   cancelled.code = DIST_CANCELLED;
   std::snprintf(cancelled.message, sizeof cancelled.message, "the run was cancelled: %.900s",
                 reason != nullptr ? reason : "dist_strategy_cancel()");
-  give_up_run(cancelled);
+  give_up(cancelled);
+}
+
+void HostThreads::await_end(int64_t deadline_ns, std::span<char> inside) noexcept {
+  const WaitPolicy& policy = with_.groups.whole().policy();
+  // Threads that wait for the end of a run check again.
+  with_.changed.advance();
+  for (;;) {
+    const uint32_t seen = gone_.value.load(std::memory_order_acquire);
+    const auto changed = [&] { return gone_.value.load(std::memory_order_seq_cst) != seen; };
+    const int64_t left = deadline_ns == 0 ? -1 : deadline_ns - with_.facts.host().now_ns();
+    with_.lock.lock();
+    {
+      const RunLockHolder holder(with_.lock);
+      if (run_.idle()) return;
+      if (deadline_ns != 0 && left <= 0) return leave_alone(inside);
+    }
+    // Wait in short slices: a thread that was about to sleep until the end of a run may have missed the
+    // wake-up.
+    constexpr int64_t kSliceNs = 1'000'000;
+    const int64_t slice = left < 0 ? kSliceNs : std::min(left, kSliceNs);
+    if (!spin_until(policy, changed)) gone_.sleep(seen, slice, policy, changed);
+    with_.changed.advance();
+  }
+}
+
+// Must be called under the lock.
+void HostThreads::leave_alone(std::span<char> inside) noexcept {
+  const int n = with_.facts.num_replicas();
+  auto* const occupants = DIST_ON_STACK(bool, n);
+  for (int i = 0; i < n; ++i) {
+    occupants[i] = run_.occupied(i);
+    if (!occupants[i]) continue;
+    with_.facts.keeper().retain();
+    run_.keep(i, with_.facts.keeper());
+  }
+  char who[256];
+  (void)list_members(with_.facts.naming(), {occupants, static_cast<std::size_t>(n)}, who);
+  append_to_list(inside, who);
 }
 
 }  // namespace dist

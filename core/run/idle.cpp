@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReplicaPool: operations that need an idle strategy: creating and destroying groups, and the check before a
 // strategy is destroyed.
-#include <algorithm>
 #include <cstdint>
 #include <new>
 
@@ -47,8 +46,7 @@ Status ReplicaPool::check_idle_locked(const char* call, const char* advice) cons
 
 bool ReplicaPool::idle_locked() const noexcept {
   if (threads() != DIST_THREADS_HOST) return !overdue_ || members_.all_finished();
-  const auto occupied = [](const HostThread& thread) { return thread.occupied; };
-  return !turn_taken_ && std::none_of(host_threads_.begin(), host_threads_.end(), occupied);
+  return host_threads_.idle();
 }
 
 Status ReplicaPool::create_group(std::span<const int32_t> ids, Subgroup** out) {

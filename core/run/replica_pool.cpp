@@ -9,6 +9,7 @@
 
 #include "core/base/host_call.hpp"
 #include "core/base/os/cpus.hpp"
+#include "core/base/os/thread.hpp"
 #include "core/base/text.hpp"
 #include "core/run/current.hpp"
 #include "core/run/device_team.hpp"
@@ -17,11 +18,20 @@
 namespace dist {
 namespace {
 
-std::size_t number_of(const PoolSettings& settings) noexcept {
-  return static_cast<std::size_t>(settings.num_replicas);
+// Handles the end of a thread that may still be inside a run.
+void thread_ends() noexcept {
+  Replica* const replica = current().replica;
+  if (replica == nullptr) return;
+  if (replica->attached()) {
+    (void)replica->detach();
+  } else {
+    replica->pool().abandon(*replica);
+  }
 }
 
 }  // namespace
+
+void watch_thread_end() noexcept { (void)call_at_thread_end<thread_ends>(); }
 
 ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const Host& host,
                          const PoolSettings& settings)
@@ -32,11 +42,12 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
       groups_(*this, group, graph, nesting_, sight_),
       members_(*this, latest_, groups_, *this),
       threads_(*this, group, latest_, members_, closing_, idle_handler_),
+      budget_(*this, group, closing_, changed_),
+      host_threads_({*this, lock_, latest_, members_, groups_, sight_, closing_, changed_}, budget_,
+                    idle_handler_),
       outer_(settings.nesting.outer),
       graph_(graph),
-      host_threads_(settings.threads.kind == DIST_THREADS_HOST ? number_of(settings) : 0, &memory),
-      teams_(&memory),
-      budget_(*this, group, closing_, changed_) {}
+      teams_(&memory) {}
 
 ReplicaPool::~ReplicaPool() {
   budget_.give_back();
@@ -296,6 +307,40 @@ Status ReplicaPool::let_to(IdleHandler& handler, const char* call) noexcept {
   }
   end_turn();
   return revived;
+}
+
+Status ReplicaPool::enter(GlobalReplica replica, Replica** out) noexcept {
+  if (threads() != DIST_THREADS_HOST) {
+    return failed_precondition(
+        "this strategy runs replicas on its own threads. Use `dist_run()`, or create the strategy with "
+        "`DIST_THREADS_HOST`.");
+  }
+  const LocalReplica local = replicas().local_of(replica);
+  if (local == kNoLocalReplica) {
+    return invalid_argument("`replica_id` is %d, but this strategy's replicas are %d to %d", number(replica),
+                            number(replicas().first()), number(replicas().last()));
+  }
+  if (current().replica != nullptr) {
+    return failed_precondition("this `thread` is already replica %d. Call `dist_replica_leave()` first.",
+                               current().replica->name().number());
+  }
+  const BudgetStay stay(insider());
+  return host_threads_.enter(local, out);
+}
+
+Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
+  DIST_TRY(replica.check("dist_replica_leave"));
+  if (threads() != DIST_THREADS_HOST || current().replica != &replica) {
+    return failed_precondition(
+        "`dist_replica_leave()`: %s %d did not enter with `dist_replica_enter()`. Return from its function "
+        "instead.",
+        replica.name().word(), replica.name().number());
+  }
+  return host_threads_.leave(replica, status);
+}
+
+void ReplicaPool::abandon(Replica& replica) noexcept {
+  if (!memory().forked()) host_threads_.abandon(replica);
 }
 
 }  // namespace dist

@@ -33,6 +33,7 @@
 #include "core/comm/group.hpp"
 #include "core/run/budget_share.hpp"
 #include "core/run/closing.hpp"
+#include "core/run/host_threads.hpp"
 #include "core/run/idle_handler.hpp"
 #include "core/run/latest_run.hpp"
 #include "core/run/library_threads.hpp"
@@ -192,12 +193,6 @@ class ReplicaPool : public PoolFacts {
   void abandon(Replica& replica) noexcept;
 
  private:
-  // A member's host thread.
-  struct HostThread {
-    uint32_t entered = 0;      // the latest run that it took part in
-    Counted* keeps = nullptr;  // reference that it releases when it leaves, after shut_down()
-    bool occupied = false;     // it has entered and has not yet returned from leaving
-  };
   class Holding;
   class AllReplicas;
   class CancelLink;
@@ -216,29 +211,13 @@ class ReplicaPool : public PoolFacts {
   static bool is_inside_function() noexcept;
   Status check_all_out() noexcept;
   bool await_callers(int64_t deadline_ns) noexcept;
-  void await_host_threads(int64_t deadline_ns, std::span<char> inside) noexcept;
-  void leave_host_threads(std::span<char> inside) noexcept;
   void list_handled(std::span<char> inside) const noexcept;
-  Counted* go(int rank) noexcept;
   RunDeadline deadline_of(const RunLimits& limits) const noexcept;
   Status overdue() noexcept;
   Status over(Status outcome) noexcept;
   void tell_workers(Status outcome) noexcept;
   Status refused(Status why) noexcept;
   Status owed(Status why) noexcept;
-  void depart(int rank, Status status) noexcept;
-  template <class Holds>
-  bool lock_when(Ref<Counted>& kept, Holds&& holds) noexcept;
-  void list_missing_members(std::span<char> text) const noexcept;
-  void give_up_run(const ErrorRecord& why) noexcept;
-  Status run_is_late() noexcept;
-  bool may_enter(const int rank) noexcept;
-  bool may_open() noexcept;
-  void close_run() noexcept;
-  void open_run() noexcept;
-  void stop_asking() noexcept;
-  void cancel_host_run(const char* reason) noexcept;
-  Status take_turn_of_host(const char* call) noexcept;
   Status take_turn_of_library(const char* call, int64_t deadline_ns) noexcept;
   bool idle_locked() const noexcept;
   Status check_idle_locked(const char* call, const char* advice) const noexcept;
@@ -252,31 +231,20 @@ class ReplicaPool : public PoolFacts {
   std::atomic<IdleHandler*> idle_handler_{nullptr};  // uses the replicas between runs; may be NULL
   Closing closing_;
   LibraryThreads threads_;
+  RunLock lock_;  // held for a run; with host threads, for entering and leaving
+  // Counts changes that host threads and runs without budget threads wait for.
+  alignas(kApart) Word changed_;
+  BudgetShare budget_;
+  HostThreads host_threads_;
   const OuterRun* outer_;  // the run outside; NULL: these runs are not nested
   WaitGraph& graph_;
-  std::pmr::vector<HostThread> host_threads_;  // by rank, if the host lends the threads
-  RunLock lock_;                               // held for a run; with host threads, for entering and leaving
-  bool overdue_ = false;                       // the latest run was abandoned while functions were running
-  std::atomic<InnerPool*> inner_{nullptr};     // created on first use
+  bool overdue_ = false;                    // the latest run was abandoned while functions were running
+  std::atomic<InnerPool*> inner_{nullptr};  // created on first use
   std::mutex beginning_;  // serializes the begin of a nested run with a cancellation of the outer one
   std::pmr::vector<DeviceTeam*> teams_;  // by replica, if they have logical devices
-  Word gone_;                            // counts host threads that have left since then
   MergeOutcome merge_outcome_;
-  IdleHandler* lender_ = nullptr;  // gave the replicas to the current turn; NULL: none
-  // For host threads; protected by lock_ unless atomic.
-  alignas(kApart) Word changed_;  // counts changes of the members below that threads wait for
-  bool open_ = false;
-  IdleHandler* run_lender_ = nullptr;      // lent the replicas to the open run or to the next one
-  bool given_up_ = false;                  // the open run has been given up
+  IdleHandler* lender_ = nullptr;          // gave the replicas to the current turn; NULL: none
   std::atomic<bool> lock_in_turn_{false};  // take_turn() holds lock_
-  bool turn_taken_ = false;
-  int turns_wanted_ = 0;  // turns that wait; no run begins before them
-  int come_ = 0;
-  int left_ = 0;
-  Status outcome_;
-  ErrorRecord outcome_error_;
-  Unseen unseen_;  // versions that an ended run released under the lock
-  BudgetShare budget_;
 };
 
 }  // namespace dist

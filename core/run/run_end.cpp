@@ -24,7 +24,7 @@ void ReplicaPool::cancel(const char* reason) noexcept {
   groups_.cancel(reason);
   if (IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire); handler != nullptr)
     handler->cancel(reason);
-  if (threads() == DIST_THREADS_HOST) cancel_host_run(reason);
+  if (threads() == DIST_THREADS_HOST) host_threads_.cancel(reason);
   // Threads that wait for a budget check again.
   if (settings().party != nullptr) changed_.advance();
 }

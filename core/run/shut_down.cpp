@@ -7,9 +7,7 @@
 //     a library thread       it is left alone: it releases the reference when it ends, and is not joined
 //     the caller of a run    through the run lock: unlocking releases the strategy instead of opening the lock
 //     a host thread          through its replica, when it leaves
-#include <algorithm>
 #include <cstdio>
-#include <utility>
 
 #include "core/base/on_stack.hpp"
 #include "core/base/os/park.hpp"
@@ -38,7 +36,7 @@ void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside, const c
   if (IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire); handler != nullptr)
     handler->refuse_all();
   if (threads() == DIST_THREADS_HOST) {
-    await_host_threads(deadline_ns, inside);
+    host_threads_.await_end(deadline_ns, inside);
   } else {
     if (!await_callers(deadline_ns)) {
       keeper().retain();
@@ -80,53 +78,6 @@ bool ReplicaPool::await_callers(int64_t deadline_ns) noexcept {
   // Threads of a run that was abandoned at its deadline.
   for (int i = first_library_replica(); i < num_replicas(); ++i) (void)members_.await(i, deadline_ns);
   return true;
-}
-
-void ReplicaPool::await_host_threads(int64_t deadline_ns, std::span<char> inside) noexcept {
-  // Threads that wait for the end of a run check again.
-  changed_.advance();
-  for (;;) {
-    const uint32_t seen = gone_.value.load(std::memory_order_acquire);
-    const auto changed = [&] { return gone_.value.load(std::memory_order_seq_cst) != seen; };
-    const int64_t left = deadline_ns == 0 ? -1 : deadline_ns - host().now_ns();
-    lock_.lock();
-    {
-      const RunLockHolder holder(lock_);
-      if (idle_locked()) return;
-      if (deadline_ns != 0 && left <= 0) return leave_host_threads(inside);
-    }
-    // Wait in short slices: a thread that was about to sleep until the end of a run may have missed the
-    // wake-up.
-    constexpr int64_t kSliceNs = 1'000'000;
-    const int64_t slice = left < 0 ? kSliceNs : std::min(left, kSliceNs);
-    if (!spin_until(group_.policy(), changed)) gone_.sleep(seen, slice, group_.policy(), changed);
-    changed_.advance();
-  }
-}
-
-// Must be called under the lock. The threads that are inside get references to the strategy.
-void ReplicaPool::leave_host_threads(std::span<char> inside) noexcept {
-  char who[256];
-  auto* const occupants = DIST_ON_STACK(bool, num_replicas());
-  for (int i = 0; i < num_replicas(); ++i) {
-    HostThread& thread = host_threads_[static_cast<std::size_t>(i)];
-    occupants[i] = thread.occupied;
-    if (!occupants[i]) continue;
-    keeper().retain();
-    thread.keeps = &keeper();
-  }
-  (void)list_members(naming(), {occupants, static_cast<std::size_t>(num_replicas())}, who);
-  append_to_list(inside, who);
-}
-
-// Must be called under the lock. A host thread leaves its replica. Returns the reference to release once the
-// lock is open, or NULL.
-Counted* ReplicaPool::go(int rank) noexcept {
-  HostThread& thread = host_threads_[static_cast<std::size_t>(rank)];
-  thread.occupied = false;
-  changed_.advance();
-  if (closing_.begun(std::memory_order_relaxed)) gone_.advance();
-  return std::exchange(thread.keeps, nullptr);
 }
 
 }  // namespace dist

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaPool: turns between runs, in which cross-replica code reads or writes variables. The turns of
-// strategies with host threads are in host_threads.cpp as well.
+// ReplicaPool: turns between runs, in which cross-replica code reads or writes variables. host_threads.hpp has the
+// turns of strategies with host threads.
 #include <limits>
 #include <utility>
 
@@ -16,8 +16,8 @@ Status ReplicaPool::take_turn(const char* call) noexcept {
   // acquire: makes the idle handler's state visible.
   IdleHandler* const handler = idle_handler_.load(std::memory_order_acquire);
   if (handler != nullptr) DIST_TRY(handler->take_all({call, limit_ns, deadline_ns, nullptr}));
-  const Status taken =
-      threads() == DIST_THREADS_HOST ? take_turn_of_host(call) : take_turn_of_library(call, deadline_ns);
+  const Status taken = threads() == DIST_THREADS_HOST ? host_threads_.take_turn(call)
+                                                      : take_turn_of_library(call, deadline_ns);
   if (taken.ok()) {
     lender_ = handler;
   } else if (handler != nullptr) {
@@ -61,12 +61,7 @@ void ReplicaPool::end_turn() noexcept {
     lock_in_turn_.store(false, std::memory_order_release);
     return lock_.unlock();
   }
-  Counted& kept = keeper();
-  lock_.lock();
-  turn_taken_ = false;
-  changed_.advance();
-  lock_.unlock();
-  kept.release();
+  host_threads_.end_turn();
 }
 
 }  // namespace dist
