@@ -3,11 +3,6 @@
 
 namespace dist {
 
-void Nesting::begin_run(const OuterRun& outer) noexcept {
-  for (DeviceRuns* const each : devices_) each->begin_run(outer);
-  if (lent_ != nullptr) lent_->begin_run(outer);
-}
-
 void Nesting::cancel(const char* reason) noexcept {
   if (NestedRuns* const runs = inner(); runs != nullptr) runs->cancel(reason);
   for (DeviceRuns* const each : devices_) each->cancel(reason);

@@ -74,7 +74,11 @@ class Nesting {
   void add(DeviceRuns& devices) { devices_.push_back(&devices); }
   void set_inner(NestedRuns& inner) noexcept { inner_.store(&inner, std::memory_order_release); }
 
-  void begin_run(const OuterRun& outer) noexcept;
+  // Inline like RunGroups::begin(), because every run calls it.
+  void begin_run(const OuterRun& outer) noexcept {
+    for (DeviceRuns* const each : devices_) each->begin_run(outer);
+    if (lent_ != nullptr) lent_->begin_run(outer);
+  }
   void cancel(const char* reason) noexcept;
   void condemn(const ErrorRecord& why) noexcept;
   // Ends the device runs of all replicas except one.

@@ -15,15 +15,6 @@ RunGroups::RunGroups(const PoolFacts& facts, Group& group, WaitGraph& graph, Nes
       nesting_(nesting),
       as_outer_{group, sight} {}
 
-// The nested runs come first. If cancel() is called in between, it ends the device runs of the run that is about to
-// begin, so it is not lost.
-void RunGroups::begin(const RunDeadline& deadline) noexcept {
-  nesting_.begin_run(as_outer_);
-  channel_.begin_run();
-  group_.begin_run(deadline);
-  subgroups_.begin_run(deadline);
-}
-
 void RunGroups::cancel(const char* reason) noexcept {
   reason == nullptr ? group_.cancel() : group_.cancel(reason);
   subgroups_.cancel(reason);
@@ -36,11 +27,6 @@ void RunGroups::condemn(const ErrorRecord& why) noexcept {
   subgroups_.condemn(why);
   if (facts_.workers() != nullptr) facts_.workers()->condemn(why);
   nesting_.condemn(why);
-}
-
-void RunGroups::leave(int rank, uint32_t group_run, Status status, const ErrorRecord& failure) noexcept {
-  group_.leave(rank, group_run, status, failure);
-  subgroups_.leave(rank, status, failure);
 }
 
 void RunGroups::keep_apart(int rank) noexcept {

@@ -32,12 +32,22 @@ class RunGroups {
   // The run as nested runs see it.
   const OuterRun& as_outer() const noexcept { return as_outer_; }
 
-  void begin(const RunDeadline& deadline) noexcept;
+  // The nested runs come first. If cancel() is called in between, it ends the device runs of the run that is about to
+  // begin, so it is not lost.
+  void begin(const RunDeadline& deadline) noexcept {
+    nesting_.begin_run(as_outer_);
+    channel_.begin_run();
+    group_.begin_run(deadline);
+    subgroups_.begin_run(deadline);
+  }
   // Callable from any thread. With a reason, cancel() applies only to a run in progress.
   void cancel(const char* reason) noexcept;
   void condemn(const ErrorRecord& why) noexcept;
   // A member's function of that run of whole() has returned.
-  void leave(int rank, uint32_t group_run, Status status, const ErrorRecord& failure) noexcept;
+  void leave(int rank, uint32_t group_run, Status status, const ErrorRecord& failure) noexcept {
+    group_.leave(rank, group_run, status, failure);
+    subgroups_.leave(rank, status, failure);
+  }
 
   // Lets a member move to a CPU of its own if it meets a peer on its CPU.
   void keep_apart(int rank) noexcept;
