@@ -15,6 +15,7 @@
 #include "core/cross_replica/reduce.hpp"
 #include "core/strategy/between_runs.hpp"
 #include "core/strategy/destination_device.hpp"
+#include "core/strategy/scope.hpp"
 #include "core/strategy/update.hpp"
 
 using namespace dist;
@@ -236,7 +237,7 @@ dist_status dist_replica_update(dist_replica* replica, dist_variable* variable, 
     Replica& self = unwrap(replica);
     DIST_TRY(self.check_whole("dist_replica_update"));
     ValueRef result;
-    DIST_TRY(replica_update(self, *self.pool().owner(), call, &result));
+    DIST_TRY(replica_update(self, strategy_of(self), call, &result));
     give(std::move(result), out_result);
     return kOk;
   });

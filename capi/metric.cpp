@@ -60,7 +60,7 @@ dist_status dist_metric_update(dist_replica* replica, dist_metric* metric, const
     DIST_TRY(require(values, "dist_metric_update", "values"));
     Replica& self = capi::unwrap(replica);
     DIST_TRY(self.check_whole("dist_metric_update"));
-    DIST_TRY(unwrap(metric)->check_owner(self.pool().owner()->memory()));
+    DIST_TRY(unwrap(metric)->check_owner(self.pool().memory()));
     return unwrap(metric)->update(self.local(), *values, labels, weights);
   });
 }

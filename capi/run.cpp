@@ -174,7 +174,7 @@ int32_t dist_replica_num_replicas(const dist_replica* replica) {
 }
 
 dist_strategy* dist_replica_strategy(const dist_replica* replica) {
-  return replica == nullptr ? nullptr : wrap(unwrap(replica).pool().owner());
+  return replica == nullptr ? nullptr : wrap(&strategy_of(unwrap(replica)));
 }
 
 dist_status dist_replica_parallel_for(dist_replica* replica, int64_t begin, int64_t end, int64_t grain,

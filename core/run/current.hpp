@@ -9,6 +9,7 @@
 
 namespace dist {
 
+class Counted;
 class Replica;
 class ReplicaPool;
 
@@ -17,9 +18,9 @@ struct Current {
   bool merging = false;        // in a merge function: cross-replica context again, on replica 0's thread
   // The strategy whose scope the thread is in, whether entered or chosen; NULL: none. A default strategy is
   // never stored here, because being in its scope is the same as being outside of all scopes.
-  const void* scope = nullptr;
-  const void* chosen = nullptr;  // the value of `scope` when no scope is entered
-  int32_t entered = 0;           // how many times `scope` is entered
+  const Counted* scope = nullptr;
+  const Counted* chosen = nullptr;  // the value of `scope` when no scope is entered
+  int32_t entered = 0;              // how many times `scope` is entered
   // entered scopes of default strategies; all of them are outside that of `scope`
   int32_t default_entered = 0;
   // The pool in whose turn this thread accesses variables from outside runs; NULL: none. `turn_shared` is set

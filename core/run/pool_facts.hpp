@@ -21,7 +21,6 @@
 namespace dist {
 
 class DeviceTeam;
-class Strategy;
 class WorkerLink;
 struct DeviceMesh;
 struct OuterRun;
@@ -58,8 +57,7 @@ struct PoolSettings {
   Naming naming;             // of the members, for messages
   int64_t timeout_ns = 0;    // how long dist_replica_enter() and dist_replica_leave() wait
   FlightRecorder* recorder = nullptr;
-  Strategy* owner = nullptr;      // passed through; the pool never looks into it
-  Counted* keeper = nullptr;      // keeps the owner alive for threads that outlive the pool
+  Counted* keeper = nullptr;      // what the pool belongs to; kept alive for threads that outlive the pool
   WorkerLink* workers = nullptr;  // NULL if there is no other worker
   BudgetParty* party = nullptr;   // the user of the budget; NULL: no budget
   Threads threads;
@@ -81,7 +79,10 @@ class PoolFacts {
   const PoolSettings& settings() const noexcept { return settings_; }
   const Naming& naming() const noexcept { return settings_.naming; }
   Counted& keeper() const noexcept { return *settings_.keeper; }
-  Strategy* owner() const noexcept { return settings_.owner; }
+  // Whether both pools belong to the same strategy.
+  bool belongs_with(const PoolFacts& other) const noexcept {
+    return settings_.keeper == other.settings_.keeper;
+  }
   FlightRecorder& recorder() const noexcept { return *settings_.recorder; }
   // NULL if there is no other worker.
   WorkerLink* workers() const noexcept { return settings_.workers; }

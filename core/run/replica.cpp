@@ -148,13 +148,13 @@ Status Replica::of_another(const char* call) const noexcept {
         "replica's handle only on the `thread` that runs its function.",
         call, Name(*this).c_str());
   }
-  if (here->is_device() && here->local() == local() && here->pool().owner() == pool_.owner()) {
+  if (here->is_device() && here->local() == local() && here->pool().belongs_with(pool_)) {
     return devices_run(call);
   }
   return failed_precondition(
       "`%s()`: this is the handle of %s%s, but the calling `thread` is in the function of %s. Use the handle "
       "that was passed to this function.",
-      call, Name(*this).c_str(), here->pool().owner() == pool_.owner() ? "" : " of another strategy",
+      call, Name(*this).c_str(), here->pool().belongs_with(pool_) ? "" : " of another strategy",
       Name(*here).c_str());
 }
 

@@ -420,7 +420,7 @@ void Instances::cancel(const char* reason) noexcept {
 
 Status Instances::check_wait(const char* call) const noexcept {
   const Replica* const here = current().replica;
-  if (here == nullptr || here->pool().owner() != pool_.owner()) return kOk;
+  if (here == nullptr || !here->pool().belongs_with(pool_)) return kOk;
   return failed_precondition(
       "`%s()`: this `thread` is in the function of replica %d of the same strategy, so the call may wait for "
       "itself. Call it outside the replicas, or use completions, which do not block.",

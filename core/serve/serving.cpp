@@ -392,8 +392,7 @@ bool Instances::is_inside(int rank) const noexcept {
 
 // Called by host threads. Until the instances close, this thread waits for no run.
 Status Instances::serve_here(GlobalReplica replica) {
-  if (const Replica* const here = current().replica;
-      here != nullptr && here->pool().owner() == pool_.owner()) {
+  if (const Replica* const here = current().replica; here != nullptr && here->pool().belongs_with(pool_)) {
     return failed_precondition(
         "`dist_serve()`: this `thread` is already replica %d. Call `dist_replica_leave()` first.",
         here->name().number());

@@ -22,7 +22,7 @@ Status BetweenRuns::begin(Strategy& strategy, const char* call) noexcept {
   note(strategy, call);
   Current& here = current();
   ReplicaPool& pool = strategy.pool();
-  const bool merging = here.replica != nullptr && here.replica->pool().owner() == &strategy;
+  const bool merging = here.replica != nullptr && &strategy_of(*here.replica) == &strategy;
   if (merging || here.turn == &pool) return kOk;
   DIST_TRY(pool.take_turn(call));
   pool_ = &pool;

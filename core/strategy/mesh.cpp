@@ -9,7 +9,7 @@
 
 #include "core/base/text.hpp"
 #include "core/run/device_run.hpp"
-#include "core/strategy/strategy.hpp"
+#include "core/strategy/scope.hpp"
 
 namespace dist {
 namespace {
@@ -156,14 +156,14 @@ Status begin_partition(const Replica& replica, const char* call, Partition* out)
   DeviceTeam* team = nullptr;
   DIST_TRY(find_team(replica, call, &team));
   out->num_logical_devices = team->num_devices();
-  out->spmd = team->pool().owner()->spmd();
+  out->spmd = strategy_of(replica).spmd();
   return kOk;
 }
 
 Status coordinates_of(const Replica& device, const char* call, const int32_t** out) noexcept {
   DeviceTeam* team = nullptr;
   DIST_TRY(find_own_team(device, call, &team));
-  const DeviceAssignment* const assignment = team->pool().owner()->assignment();
+  const DeviceAssignment* const assignment = strategy_of(device).assignment();
   if (assignment == nullptr) {
     return failed_precondition(
         "`%s()`: the strategy was made without a `device_assignment`, so that `coordinates` are not known",

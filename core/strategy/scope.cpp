@@ -70,8 +70,6 @@ void ThreadDefault::end() noexcept {
   if (strategy_ != nullptr) (void)Strategy::destroy(std::exchange(strategy_, nullptr));
 }
 
-Strategy* owner_of(const Replica& replica) noexcept { return replica.pool().owner(); }
-
 // The replica whose function this thread is in, even if it has detached from it; NULL: none.
 const Replica* function_of(const Current& here) noexcept {
   return here.replica != nullptr ? here.replica : here.detached;
@@ -80,7 +78,7 @@ const Replica* function_of(const Current& here) noexcept {
 bool in_what_is_gone(const Current& here) noexcept {
   if (here.scope != nullptr) return static_cast<const Strategy*>(here.scope)->memory().forked();
   const Replica* const replica = function_of(here);
-  return replica != nullptr && owner_of(*replica)->memory().forked();
+  return replica != nullptr && strategy_of(*replica).memory().forked();
 }
 
 // In no function and in no other strategy's scope: the most common case.
@@ -99,9 +97,9 @@ Place place_for(const Strategy& strategy) noexcept {
   if (in_what_is_gone(here)) return Place::kOpen;
   // A scope is entered inside any function that the thread is in, so it is checked first.
   if (here.scope != nullptr) return here.scope == &strategy ? Place::kOpen : Place::kWithAnother;
-  if (here.detached != nullptr && owner_of(*here.detached) == &strategy) return Place::kInReplica;
+  if (here.detached != nullptr && &strategy_of(*here.detached) == &strategy) return Place::kInReplica;
   if (here.replica == nullptr) return Place::kOpen;
-  const Strategy& owner = *owner_of(*here.replica);
+  const Strategy& owner = strategy_of(*here.replica);
   if (&owner == &strategy) return here.merging ? Place::kOpen : Place::kInReplica;
   return owner.kind() == DIST_STRATEGY_DEFAULT ? Place::kOpen : Place::kWithAnother;
 }
@@ -126,7 +124,7 @@ Status with_another(const char* call) noexcept {
 // the same time.
 Status check_turn(const Strategy& strategy, const char* call) noexcept {
   const Current& here = current();
-  if (here.turn == nullptr || here.turn->owner() != &strategy) [[likely]]
+  if (here.turn == nullptr || &here.turn->keeper() != &strategy) [[likely]]
     return kOk;
   if (!here.turn_shared && strategy.origin().threads != DIST_THREADS_HOST) return kOk;
   return failed_precondition(
@@ -137,6 +135,10 @@ Status check_turn(const Strategy& strategy, const char* call) noexcept {
 }
 
 }  // namespace
+
+Strategy& strategy_of(const Replica& replica) noexcept {
+  return static_cast<Strategy&>(replica.pool().keeper());
+}
 
 Status enter_scope(Strategy& strategy) noexcept {
   DIST_TRY(strategy.check_process());
@@ -191,9 +193,9 @@ Status choose_strategy(Strategy* strategy) noexcept {
 Status current_strategy(Strategy** out) {
   const Current& here = current();
   if (here.scope != nullptr) {
-    *out = static_cast<Strategy*>(const_cast<void*>(here.scope));
+    *out = static_cast<Strategy*>(const_cast<Counted*>(here.scope));
   } else if (here.replica != nullptr) {
-    *out = owner_of(*here.replica);
+    *out = &strategy_of(*here.replica);
   } else {
     DIST_TRY(thread_default.get());
     *out = thread_default.strategy();
@@ -204,7 +206,7 @@ Status current_strategy(Strategy** out) {
 bool has_strategy() noexcept {
   const Current& here = current();
   if (here.scope != nullptr) return true;
-  return here.replica != nullptr && owner_of(*here.replica)->kind() != DIST_STRATEGY_DEFAULT;
+  return here.replica != nullptr && strategy_of(*here.replica).kind() != DIST_STRATEGY_DEFAULT;
 }
 
 bool in_cross_replica_context() noexcept {
@@ -262,7 +264,7 @@ Status pool_for_run(Strategy& strategy, const char* call, ReplicaPool** out) {
         "or run inside a merge function (`dist_merge_call()`).",
         call, function_of(current())->name().number());
   }
-  const bool merging = replica != nullptr && owner_of(*replica) == &strategy;
+  const bool merging = replica != nullptr && &strategy_of(*replica) == &strategy;
   if (merging) return replica->pool().inner(out);
   *out = &strategy.pool();
   return kOk;
@@ -301,14 +303,14 @@ Status check_may_end(const Strategy& strategy, const char* call) noexcept {
         call);
   }
   if (const Replica* const replica = function_of(here);
-      replica != nullptr && owner_of(*replica) == &strategy) {
+      replica != nullptr && &strategy_of(*replica) == &strategy) {
     return failed_precondition(
         "`%s()`: this `thread` is inside replica %d's function, so it would wait for itself. Call it outside "
         "the "
         "replicas.",
         call, replica->name().number());
   }
-  if (here.turn != nullptr && here.turn->owner() == &strategy) {
+  if (here.turn != nullptr && &here.turn->keeper() == &strategy) {
     return failed_precondition(
         "`%s()`: this `thread` is inside an update function, so it would wait for itself. Call it outside "
         "the "

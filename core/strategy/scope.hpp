@@ -13,6 +13,10 @@
 
 namespace dist {
 
+// The strategy that a replica or a logical device belongs to. A pool holds its keeper for its own reasons, and only
+// core/strategy, which gives all pools their keeper, knows that it is the strategy.
+Strategy& strategy_of(const Replica& replica) noexcept;
+
 Status enter_scope(Strategy& strategy) noexcept;
 Status exit_scope(Strategy& strategy) noexcept;
 // Sets the strategy that applies outside of scopes on this thread; NULL: the default strategy again.

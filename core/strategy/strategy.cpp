@@ -437,7 +437,6 @@ Membership::Plan Strategy::membership_plan(const StrategyOptions& options, const
   wanted.threads.usable_cpus = plan.usable_cpus;
   wanted.timeout_ns = plan.timeout_ns;
   wanted.collectives.channels = {nullptr, &async_memory_, last_level_cache_bytes(), nullptr};
-  wanted.owner = this;
   wanted.collectives.numerics = options.numerics;
   wanted.collectives.bytes_per_pack = options.communication.bytes_per_pack;
   wanted.keeper = this;
