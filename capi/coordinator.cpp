@@ -16,7 +16,7 @@ using namespace dist::capi;
 namespace {
 
 // A coordinator and its strategy.
-struct Handle {
+struct Handle final : Companion {
   Handle(Ref<Memory> in, Strategy& of, const dist_coordinator_options& options) noexcept
       : memory(std::move(in)),
         strategy(of),
@@ -84,10 +84,10 @@ Status check_process(const dist_coordinator* coordinator) noexcept {
 }  // namespace
 
 Ref<Coordinator> dist::capi::coordinator_of(Strategy& strategy) {
-  Companion& companion = strategy.companion();
-  const std::scoped_lock lock(companion.mutex);
-  if (companion.object == nullptr || companion.holders == 0) return {};
-  return static_cast<Handle*>(companion.object)->coordinator;
+  CompanionPlace& place = strategy.companion();
+  const std::scoped_lock lock(place.mutex);
+  if (place.companion == nullptr || place.holders == 0) return {};
+  return static_cast<Handle*>(place.companion)->coordinator;
 }
 
 void dist_coordinator_options_init(dist_coordinator_options* options, uint32_t struct_size_bytes) {
@@ -109,16 +109,16 @@ dist_status dist_coordinator_create(dist_strategy* strategy, const dist_coordina
     }
     dist_coordinator_options given;
     DIST_TRY(read_options(options, &given, "dist_coordinator_options"));
-    Companion& companion = self.companion();
-    const std::scoped_lock lock(companion.mutex);
-    auto* handle = static_cast<Handle*>(companion.object);
-    if (handle != nullptr && companion.holders == 0) {
+    CompanionPlace& place = self.companion();
+    const std::scoped_lock lock(place.mutex);
+    auto* handle = static_cast<Handle*>(place.companion);
+    if (handle != nullptr && place.holders == 0) {
       return failed_precondition("`%s()`: another thread is closing the strategy's coordinator. Wait for it.",
                                  kCall);
     }
     if (handle == nullptr) DIST_TRY(make(self, given, &handle));
-    companion.object = handle;
-    ++companion.holders;
+    place.companion = handle;
+    ++place.holders;
     *out_coordinator = reinterpret_cast<dist_coordinator*>(handle);
     return kOk;
   });
@@ -127,17 +127,17 @@ dist_status dist_coordinator_create(dist_strategy* strategy, const dist_coordina
 void dist_coordinator_destroy(dist_coordinator* coordinator) {
   if (coordinator == nullptr || handle_of(coordinator)->memory->forked()) return;
   Handle* const handle = handle_of(coordinator);
-  Companion& companion = handle->strategy.companion();
+  CompanionPlace& place = handle->strategy.companion();
   {
     // No function gets it from here on. The strategy keeps it until it has ended.
-    const std::scoped_lock lock(companion.mutex);
-    if (--companion.holders > 0) return;
+    const std::scoped_lock lock(place.mutex);
+    if (--place.holders > 0) return;
   }
   handle->coordinator->end();
   {
     // From here on the strategy may be destroyed.
-    const std::scoped_lock lock(companion.mutex);
-    companion.object = nullptr;
+    const std::scoped_lock lock(place.mutex);
+    place.companion = nullptr;
   }
   free(handle);
 }

@@ -11,7 +11,7 @@ namespace dist {
 
 Status Strategy::check_companion(const char* call) noexcept {
   const std::scoped_lock lock(companion_.mutex);
-  if (companion_.object == nullptr) return kOk;
+  if (companion_.companion == nullptr) return kOk;
   return failed_precondition("`%s()`: the strategy still has a coordinator; `destroy` it first", call);
 }
 

@@ -75,12 +75,18 @@ constexpr bool has_one_replica(dist_strategy_kind kind) noexcept {
          kind == DIST_STRATEGY_PARAMETER_SERVER;
 }
 
-// An object that the host creates for a strategy and destroys before it: a coordinator, which strategies know
-// nothing about.
-struct Companion {
-  std::mutex mutex;
-  void* object = nullptr;
-  int holders = 0;
+// Base class of an object that the host creates for a strategy and destroys before it: a coordinator, about which
+// strategies know only that it exists.
+class Companion {
+ protected:
+  ~Companion() = default;
+};
+
+// The place of a strategy's only companion.
+struct CompanionPlace {
+  std::mutex mutex;  // protects the members below
+  Companion* companion = nullptr;
+  int holders = 0;  // handles of the host
 };
 
 inline constexpr int64_t kDefaultTimeoutNs = 600'000'000'000;
@@ -173,7 +179,7 @@ class Strategy final : public Counted {
   // The numbers of the replicas, also valid for objects created before the latest re-forming.
   ReplicaNumbers& numbers() const noexcept { return *numbers_; }
   dist_reform reform() const noexcept { return reform_; }
-  Companion& companion() noexcept { return companion_; }
+  CompanionPlace& companion() noexcept { return companion_; }
   // The instances that serve requests on the replicas; created on first use. Throws std::bad_alloc.
   Instances& instances() {
     Instances* const known = known_instances();
@@ -242,7 +248,7 @@ class Strategy final : public Counted {
   std::mutex reforming_;
   std::atomic<bool> wait_cancelled_{false};
   std::atomic<bool> ended_{false};  // by shut_down()
-  Companion companion_;
+  CompanionPlace companion_;
   std::mutex beginning_to_serve_;
   Ref<Instances> instances_;
   std::atomic<Instances*> serving_{nullptr};
