@@ -32,7 +32,9 @@ void Recorder::end_run(dist_status status, uint64_t end) noexcept {
 
 // Adds the request to the event that has just been written.
 [[gnu::noinline, gnu::cold]] void Recorder::name_request() noexcept {
-  Slot& slot = slot_of(next_ - 1);
+  const uint64_t index = next_ - 1;
+  Slot& slot = slot_of(index);
+  std::atomic_ref<uint64_t>(slot[kVersion]).store(4 * index + 3, std::memory_order_relaxed);  // as finish()
   put(slot[kBytes], request_.load(std::memory_order_relaxed));
   put(slot[kLate], accepted_.load(std::memory_order_relaxed));
   put(slot[kWhat], slot[kWhat] | kOfRequest);

@@ -159,7 +159,16 @@ Accept accept_on(const Descriptor& listening, Descriptor* socket, std::string* p
 #endif
         return Accept::kNone;
       case EINTR:
-      case ECONNABORTED: continue;
+      case ECONNABORTED:
+      // Linux reports errors of the new connection, which accept() has removed from the queue.
+      case EPROTO:
+      case ENOPROTOOPT:
+      case EOPNOTSUPP:
+      case EPERM:
+      case ENETDOWN:
+      case ENETUNREACH:
+      case EHOSTDOWN:
+      case EHOSTUNREACH: continue;
       default: return Accept::kNoDescriptor;  // EMFILE, ENFILE, ENOBUFS, ENOMEM
     }
   }
