@@ -203,8 +203,7 @@ static inline void identity_of(dist_reduce_op op, dist_dtype dtype, void *out) {
 }
 
 /* Computes (sum of w x) / (sum of w). Every step is rounded in the accumulator, which is f64 for f64 and wide
- * integers, and otherwise f32.
- */
+ * integers, and otherwise f32. */
 static inline void weighted_element(dist_dtype dtype, const void *const *in, const double *weights, size_t n,
                                     void *out) {
   const int lanes = dtype == DIST_COMPLEX64 ? 2 : 1;

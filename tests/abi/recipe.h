@@ -161,8 +161,8 @@ static inline void make_exchange(exchange *e, const recipe *given) {
 
 static inline int one_in(uint64_t *seed, uint64_t n) { return draw_of(seed, n) == 0; }
 
-/* Chooses the properties of reductions: an operator that all dtypes have, contributions, weights, numerics.
- */
+/* Chooses the properties of reductions: an operator that all dtypes have, contributions, weights,
+ * numerics. */
 static inline void draw_reduction(recipe *given, uint64_t *seed) {
   given->op = DIST_REDUCE_SUM + (dist_reduce_op)draw_of(seed, DIST_REDUCE_USER - DIST_REDUCE_SUM + 1);
   const int scan = given->collective == DIST_COLLECTIVE_SCAN;

@@ -7,7 +7,8 @@
 
 #include "fold.h"
 
-/* A number as it is folded: float (twice of complex64) or double; of the host's operator, the element. */
+/* A number in the type in which it is folded: float (two for complex64) or double. For a host operator, the
+ * element. */
 typedef union tree_number {
   float narrow[2];
   double wide;
@@ -17,9 +18,9 @@ typedef union tree_number {
 typedef struct tree_fold {
   dist_reduce_op op;
   dist_dtype dtype;
-  const void *const *in; /* NULL: the weights are added */
-  const double *weights; /* NULL: none */
-  dist_reduce_fn user;   /* USER's operator, with this: */
+  const void *const *in; /* NULL = adds the weights */
+  const double *weights; /* NULL = none */
+  dist_reduce_fn user;   /* the host's operator for USER, with this user_data: */
   void *user_data;
 } tree_fold;
 
@@ -64,7 +65,7 @@ static inline tree_number tree_node(const tree_fold *t, size_t a, size_t n) {
   return left;
 }
 
-/* One element of the fold of n contributions, as the result's dtype has it. */
+/* Computes one element of the fold of n contributions, in the result's dtype. */
 static inline void tree_element(const tree_fold *t, size_t n, void *out) {
   tree_number sum = tree_node(t, 0, n);
   if (t->op == DIST_REDUCE_USER) {
@@ -93,7 +94,7 @@ static inline void tree_element(const tree_fold *t, size_t n, void *out) {
     memcpy(out, sum.narrow, t->dtype == DIST_COMPLEX64 ? 8 : 4);
 }
 
-/* Whether the order of a fold changes its bits, by anything but the host's operator. */
+/* Whether the order of a fold changes its bits, for operators other than the host's. */
 static inline int order_matters(dist_reduce_op op, dist_dtype dtype, int weighted) {
   return weighted ||
          ((dtype <= DIST_F64 || dtype == DIST_COMPLEX64) && op != DIST_REDUCE_MIN && op != DIST_REDUCE_MAX);

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The length of the character at `at`, which is not empty; 0 where there is none. */
+/* Returns the length of the character at `at`, which is not empty, or 0 if it is invalid. */
 static inline size_t utf8_length(const char *at) {
   const unsigned char *c = (const unsigned char *)at;
   if (c[0] < 0x80) return 1;

@@ -19,11 +19,11 @@ enum { DIMS = 4, UNTOUCHED = 0xA5 };
 enum style { DENSE, EXPLICIT, TRANSPOSED, BACKWARDS, GAPS, STYLES, ONE_PLACE = STYLES };
 
 typedef struct view {
-  dist_tensor tensor; /* its shape and strides point into the view, which must stay where it is */
+  dist_tensor tensor; /* its shape and strides point into the view, which must not be moved */
   int64_t shape[DIMS], strides[DIMS];
-  unsigned char *memory; /* of its own; NULL: another's */
+  unsigned char *memory; /* owned by the view; NULL = another view's memory */
   size_t bytes;
-  unsigned char *saved; /* its elements in row-major order, as they were filled */
+  unsigned char *saved; /* the original elements in row-major order */
 } view;
 
 static inline int64_t elements_in(const view *v) {
@@ -32,7 +32,7 @@ static inline int64_t elements_in(const view *v) {
   return elements;
 }
 
-/* Where element `i`, counted row-major, lies: in elements from `data`. */
+/* Returns the offset of element `i` in row-major order, in elements from `data`. */
 static inline int64_t offset_of(const view *v, int64_t i) {
   int64_t offset = 0;
   for (int32_t d = v->tensor.ndim - 1; d >= 0; d--) {
@@ -53,7 +53,7 @@ static inline void set_dense_strides(view *v, int32_t ndim, int transposed, int6
   }
 }
 
-/* A view of another's memory: `strides` NULL means without gaps. */
+/* A view of memory that something else owns. If `strides` is NULL, it has no gaps. */
 static inline void place_view(view *v, dist_dtype dtype, int32_t ndim, const int64_t *shape,
                               const int64_t *strides, void *data) {
   memset(v, 0, sizeof *v);
@@ -103,7 +103,7 @@ static inline void fill_view(view *v, uint64_t seed) {
   save_view(v);
 }
 
-/* Whether all that lies between the elements is as make_view() left it. */
+/* Whether the bytes between the elements are as make_view() left them. */
 static inline int gaps_untouched(const view *v) {
   if (v->memory == NULL) return 1;
   const size_t size = size_of(v->tensor.dtype);

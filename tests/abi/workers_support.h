@@ -11,12 +11,12 @@ enum { MOST_WORKERS = 16 };
 
 typedef struct workers {
   int n;
-  int32_t replicas[MOST_WORKERS]; /* of each */
+  int32_t replicas[MOST_WORKERS]; /* of each worker */
   dist_network *network;
   dist_strategy *strategies[MOST_WORKERS];
 } workers;
 
-/* A resolver of worker `me` of `n`, without a chief. */
+/* Makes a resolver for worker `me` of `n`, without a chief. */
 static inline dist_cluster_resolver *resolver_of_worker(int n, int me) {
   char json[1024];
   size_t used = (size_t)snprintf(json, sizeof json, "{\"worker\": [");
@@ -50,7 +50,7 @@ static inline dist_strategy *strategy_of_worker(const workers *all, int me, dist
   return strategy;
 }
 
-/* "2+2": two workers of two replicas. */
+/* "2+2" means two workers with two replicas each. */
 static inline workers workers_of(const char *layout, dist_strategy_options options) {
   workers all = {0};
   for (const char *at = layout; at != NULL; at = strchr(at, '+') == NULL ? NULL : strchr(at, '+') + 1) {
@@ -97,7 +97,7 @@ static inline void on_workers(const workers *all, worker_fn fn, void *user_data,
   for (int w = 0; w < all->n; ++w) assert_int_equal(pthread_join(threads[w].thread, NULL), 0);
 }
 
-/* The same, and all must end well. */
+/* The same, and asserts that all succeed. */
 static inline void all_workers(const workers *all, worker_fn fn, void *user_data) {
   worker_thread threads[MOST_WORKERS];
   on_workers(all, fn, user_data, threads);

@@ -128,7 +128,8 @@ static void partial_results_by_completions(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* Two threads can hold two arrivals of one item. Only the last arrival reports the end, so each item is finished once. */
+/* Two threads can hold two arrivals of one item. Only the last arrival reports the end, so each item is
+ * finished once. */
 static void only_the_last_arrival_reports_the_end(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);

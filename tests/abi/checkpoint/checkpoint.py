@@ -21,7 +21,7 @@ STORED = "F16 BF16 F32 F64 I8 U8 I16 U16 I32 U32 I64 U64 C64 BOOL".split()
 
 
 def example(number: int) -> bytes:
-    """As test_checkpoint_files.c fills its tensors."""
+    """Returns the bytes with which test_checkpoint_files.c fills its tensors."""
     if NAMES[number] == "bool":
         return bytes(k & 1 for k in range(6))
     return bytes((37 * number + 11 * k + 1) & 255 for k in range(6 * SIZES[number]))
@@ -33,7 +33,7 @@ def check(condition: bool, what: str) -> None:
 
 
 def check_checksums(data: bytes) -> None:
-    """As checkpoint.h describes them, by nothing but Python's own modules."""
+    """Checks the checksums that checkpoint.h describes, using only Python's standard library."""
     length = struct.unpack("<Q", data[:8])[0]
     header, rest = data[8 : 8 + length], data[8 + length :]
     tensors = json.loads(header)
@@ -68,7 +68,7 @@ def main(program: str) -> int:
             tensor = tensors[name]
             check(tensor["dtype"] == STORED[number] and tensor["shape"] == [2, 3], f"{name} is {tensor}")
             check(bytes(tensor["data"]) == example(number), f"the bits of {name}")
-        # numpy has no bfloat16: that one goes from file to file.
+        # NumPy has no bfloat16, so this tensor is copied from file to file.
         arrays = {
             name: numpy.frombuffer(example(n), NUMPY[n]).reshape(2, 3)
             for n, name in enumerate(NAMES)

@@ -171,8 +171,8 @@ static void made_up_headers(void **state) {
   }
 }
 
-/* Unusual but valid headers: order, spaces, offsets that are not aligned, dtypes that libdist does not have.
- */
+/* Unusual but valid headers: order, spaces, offsets that are not aligned, dtypes that libdist does not
+ * have. */
 static void unusual_headers(void **state) {
   const pair *p = *state;
   static const made_up rows[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rank and the size of a rendezvous in the variables of launchers. The jobs have one worker, so nothing connects.
+ * The rank and the size of a rendezvous in the variables of launchers. The jobs have one worker, so nothing
+ * connects.
  */
 #include <dist/experimental/rendezvous.h>
 #include "../resolver_support.h"

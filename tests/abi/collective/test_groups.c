@@ -297,8 +297,7 @@ static void replicas_that_wait_for_each_other(void **state) {
     options.num_replicas = R, options.threads = threads, options.timeout_ns = -1;
     dist_strategy *strategy = strategy_with(options);
     /* What the report contains about replica 0, where the number of the group follows "of", and about its
-     * peer.
-     */
+     * peer. */
     static const char *const words[4][2] = {
         {"replica 0 in barrier #1 (tag \"first\") of group", "replica 1 in barrier #1 (tag \"second\")"},
         {"replica 0 in barrier #1 (tag \"ring\") of group", "replica 2 in barrier #1 (tag \"ring\")"},

@@ -27,8 +27,8 @@ static size_t elements_at(size_t t) { return (size_t)elements_in(&s.e.out[0][t])
 
 /* ---- The callback ---- */
 
-/* Computes parameter = parameter - gradient + the states, and counts in the states. Uses f64 for all dtypes.
- */
+/* Computes parameter = parameter - gradient + the states, and counts in the states. Uses f64 for all
+ * dtypes. */
 static void store_number(dist_dtype dtype, void *at_element, double x) {
   const float narrow = (float)x;
   const uint16_t half = dtype == DIST_F16 ? to_f16(narrow) : to_bf16(narrow);

@@ -44,8 +44,8 @@ static inline void check_leaf(const dist_value *leaf, int32_t num_replicas, cons
   }
 }
 
-/* Reads the rest of a pass, whose batches have one tensor, into `out`. Returns how many numbers there were.
- */
+/* Reads the rest of a pass, whose batches have one tensor, into `out`. Returns how many numbers there
+ * were. */
 static inline int64_t read_pass(dist_iterator *iterator, int32_t num_replicas, int64_t *out, int64_t room) {
   int64_t n = 0;
   for (;;) {

@@ -91,7 +91,8 @@ static dist_status count_batches(dist_dataset *dataset, dist_value *state, dist_
 
 /*
  * If all batches have the same shape, dist_iterator_next() omits a last step that lacks a batch, and
- * dist_iterator_next_optional() and dist_dataset_reduce() deliver it. Scalars cannot be empty, so nothing delivers it.
+ * dist_iterator_next_optional() and dist_dataset_reduce() deliver it. Scalars cannot be empty, so nothing
+ * delivers it.
  */
 static void shapes_decide_about_the_last_step(void **state) {
   (void)state;
@@ -282,8 +283,8 @@ static void replicas_make_no_datasets(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* They cannot iterate over a dataset for all replicas either. They may iterate over one for a single replica.
- */
+/* They cannot iterate over a dataset for all replicas either. They may iterate over one for a single
+ * replica. */
 static dist_status iterate_in_replica(dist_replica *replica, void *user_data) {
   void **two = user_data;
   dist_value *batch = NULL;

@@ -110,8 +110,8 @@ static dist_dataset *dataset_of(made *m, enum kind kind) {
   return dataset;
 }
 
-/* Appends `steps` batches of a pass (all if < 0) to `all`: the size for each replica, and then its numbers.
- */
+/* Appends `steps` batches of a pass (all if < 0) to `all`: the size for each replica, and then its
+ * numbers. */
 static void take(dist_iterator *iterator, int32_t replicas, int64_t steps, int64_t *all, size_t *n) {
   for (int64_t k = 0; k != steps; k++) {
     dist_value *batch = NULL;
@@ -165,8 +165,7 @@ static void every_step_can_be_gone_on_from(void **state) {
 }
 
 /* A pass continues from two replicas and batches of 6 to three replicas and batches of 5 with the same
- * elements.
- */
+ * elements. */
 static void another_layout_goes_on(void **state) {
   (void)state;
   made before = {strategy_of(2, DIST_THREADS_CALLER), 6, 0},

@@ -51,7 +51,8 @@ static void an_error_has_parts(void **state) {
   assert_ok(dist_last_error_marked(&info)); /* the marks have been removed */
   assert_string_equal(info.message, "dist_scope_exit(): strategy is NULL");
 
-  /* A program's own text has no parts. Its marks stay, because it may be an error that a binding reports again. */
+  /* A program's own text has no parts. Its marks stay, because it may be an error that a binding reports
+   * again. */
   assert_int_equal(dist_fail(DIST_NOT_FOUND,
                              "`n` is 3, but must be 4. Ask \x0E"
                              "dist_run()\x0F."),

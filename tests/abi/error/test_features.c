@@ -101,7 +101,8 @@ static void modules_are_found_beside_a_relative_path(void **state) {
   assert_int_equal(status, 0);
 }
 
-/* Creates a strategy as a worker of two that cannot load the module from this folder. The error says what to install. */
+/* Creates a strategy as a worker of two that cannot load the module from this folder. The error says what to
+ * install. */
 static void cannot_load_from(const char *module_folder, int worker, const char *found) {
   char cluster[128];
   snprintf(cluster, sizeof cluster,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The same ten errors in every language: bindings/errors.txt has what C, C++, Go, Java and Python say, and each language
- * has a test that reads it. The first argument is the file.
+ * The same ten errors in every language: bindings/errors.txt has what C, C++, Go, Java and Python say, and
+ * each language has a test that reads it. The first argument is the file.
  */
 #include "tests/abi/common.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program as it is compiled today, with the declarations of 1.0 (dist-1.0.h) instead of the current headers. Later
- * libraries of the same soname have to run it, so it is not adapted to changes of the API: if it does not work, the
- * library is wrong.
+ * A program as it is compiled today, with the declarations of 1.0 (dist-1.0.h) instead of the current
+ * headers. Later libraries of the same soname have to run it, so it is not adapted to changes of the API: if
+ * it does not work, the library is wrong.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -143,7 +143,7 @@ CASES = [
 
 
 def precompiled(compiler: list[str], folder: Path) -> list[str]:
-    """The prologue, read once for all cases: the arguments that bring it in."""
+    """Compiles the prologue once for all cases. Returns the arguments that include it."""
     header = folder / "prologue.hpp"
     header.write_text(PROLOGUE)
     is_clang = "clang" in subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=True).stdout
@@ -153,7 +153,7 @@ def precompiled(compiler: list[str], folder: Path) -> list[str]:
 
 
 def complaint(compiler: list[str], source: str) -> str:
-    """What the compiler has against it; empty where it takes it."""
+    """Returns the compiler's errors, or an empty text if it accepts the program."""
     done = subprocess.run(
         [*compiler, "-fsyntax-only", "-x", "c++", "-"], input=source, capture_output=True, text=True, check=False
     )

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist.hpp: the same ten errors in every language, as exceptions. The first argument is bindings/errors.txt, whose lines
-// "C, C++" have what dist::error says: C++ uses the C names of options and constants, and error::function() is the
-// function of the C API that failed.
+// dist.hpp: the same ten errors in every language, as exceptions. The first argument is bindings/errors.txt,
+// whose lines "C, C++" have what dist::error says: C++ uses the C names of options and constants, and
+// error::function() is the function of the C API that failed.
 #include "hpp_support.hpp"
 
 #include <fstream>

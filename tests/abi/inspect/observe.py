@@ -24,7 +24,7 @@ def output(program: str, what: str) -> str:
 
 
 def check_slices(events: list[dict]) -> None:
-    """The rules of the format: what an event must have, and that slices of a thread lie in each other or apart."""
+    """Checks the rules of the format: required fields, and that slices of a thread are nested or disjoint."""
     for event in events:
         assert event["ph"] in "MXBsfbe", event
         assert event["pid"] == 0 and 0 <= event["tid"] < REPLICAS, event

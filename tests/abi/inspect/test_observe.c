@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The trace, the counters, the statistics of late replicas, and dist_strategy_explain(), also while replicas run.
- * observe.py runs this program as `test_observe trace|live|metrics` and parses its output.
+ * The trace, the counters, the statistics of late replicas, and dist_strategy_explain(), also while replicas
+ * run. observe.py runs this program as `test_observe trace|live|metrics` and parses its output.
  */
 #include "tests/abi/alloc_support.h"
 

@@ -58,8 +58,8 @@ static void assert_explains(dist_strategy *strategy, const char *words) {
   free(all.data);
 }
 
-/* Finds the next event of a trace. Under AddressSanitizer, strstr() always reads the whole rest of the text.
- */
+/* Finds the next event of a trace. Under AddressSanitizer, strstr() always reads the whole rest of the
+ * text. */
 static char *event_from(char *at) {
   do at = strchr(at + 1, '{');
   while (at != NULL && strncmp(at, "{\"ph\":", 6) != 0);

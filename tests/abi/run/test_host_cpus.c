@@ -120,8 +120,8 @@ static int crowded(dist_strategy *strategy) { return explains(strategy, "waiting
 enum { MEETINGS = 8, MOST_TURNS = 1000000 };
 
 /* All members call this at the same time. `here` moves this thread to that CPU, from which it may go
-   anywhere; -1 leaves it. Returns when the strategy reports that replica `of` has shared a CPU, or has moved.
- */
+   anywhere; -1 leaves it. Returns when the strategy reports that replica `of` has shared a CPU, or has
+   moved. */
 static dist_status play(dist_replica *replica, int32_t here, int of, int until_moved) {
   dist_strategy *const strategy = dist_replica_strategy(replica);
   const cpu_set_t wide = given;
@@ -364,8 +364,8 @@ static void a_caller_gives_way_to_who_is_kept_there(void **state) {
   }
 }
 
-/* The thread that continues as replica 1 is a host thread, although the function began on a library thread.
- */
+/* The thread that continues as replica 1 is a host thread, although the function began on a library
+ * thread. */
 static void *go_on(void *argument) {
   party *p = argument;
   p->attached_status = dist_replica_attach(p->replica);

@@ -180,8 +180,7 @@ static void round_by(dist_strategy *strategy, int32_t first, int32_t n, dist_sta
 }
 
 /* Two of four replicas never enter. As soon as all four do, rounds succeed, even if the missing ones have not
- * entered in between.
- */
+ * entered in between. */
 static void the_next_round_recovers(void **state) {
   (void)state;
   static stepping_clock clock;

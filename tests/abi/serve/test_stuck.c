@@ -260,8 +260,8 @@ static void replacements_are_bounded(void **state) {
   assert_int_equal(atomic_load(&all.made), atomic_load(&all.ended));
 }
 
-/* The strategy is destroyed. What the function uses is kept until it returns, and then everything is freed.
- */
+/* The strategy is destroyed. What the function uses is kept until it returns, and then everything is
+ * freed. */
 static void a_strategy_ends_before_it(void **state) {
   (void)state;
   static stepping_clock clock;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A strategy of 1,000 replicas in one process, on library threads with the smallest stacks. The results have the bits
- * that the equations in collective.h define, and reports name the replica at fault.
+ * A strategy of 1,000 replicas in one process, on library threads with the smallest stacks. The results have
+ * the bits that the equations in collective.h define, and reports name the replica at fault.
  */
 #include "../common.h"
 #include "../exact_sum.h"

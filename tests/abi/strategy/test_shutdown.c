@@ -68,7 +68,7 @@ static scene scene_of(dist_strategy *strategy, int32_t stuck) {
       .strategy = strategy, .stuck = stuck, .inside = GATE_INIT, .let_out = GATE_INIT, .others = GATE_INIT};
 }
 
-/* A thread of its own runs the scene; whoever gets stuck in it is inside now. */
+/* Runs the scene on a separate thread. Returns when the stuck function is inside. */
 static pthread_t begin(scene *s, void *(*run)(void *)) {
   pthread_t host;
   assert_int_equal(pthread_create(&host, NULL, run, s), 0);
@@ -83,7 +83,8 @@ static void *run_stay(void *argument) {
   return NULL;
 }
 
-/* Those who are inside are named. On a busy machine so may be others, whose turn to leave has not come. */
+/* The error names the replicas that are inside. On a busy machine, it may also name some that have not left
+ * yet. */
 static void assert_names(const char *kind, int32_t id) {
   const char *at = strstr(dist_last_error(), kind);
   assert_has(dist_last_error(), "have not returned");
@@ -110,7 +111,8 @@ static void idle_strategies(void **state) {
   assert_ok(dist_strategy_shutdown(NULL, 0));
 }
 
-/* Who is stuck is named, the others' threads end, and the last one out leaves nothing. */
+/* The stuck replica is named, the threads of the others end, and the last one that leaves frees
+ * everything. */
 static void check_stuck(int32_t threads, int32_t stuck, int ends) {
   const int before = count_threads();
   static scene s;
@@ -120,7 +122,7 @@ static void check_stuck(int32_t threads, int32_t stuck, int ends) {
   assert_int_equal(dist_strategy_shutdown(s.strategy, 50000000), DIST_DEADLINE_EXCEEDED);
   assert_names("replica", stuck);
   assert_ok(dist_strategy_destroy(s.strategy));
-  /* the run's caller, and the stuck replica where that is another thread */
+  /* the caller of the run, and the stuck replica if it is another thread */
   const int caller_is_it = threads == DIST_THREADS_CALLER && stuck == 0;
   await_threads(before + (caller_is_it ? 1 : 2));
   assert_true(atomic_load(&counted.live_bytes) > 0);
@@ -128,9 +130,9 @@ static void check_stuck(int32_t threads, int32_t stuck, int ends) {
   pthread_join(host, NULL);
   await_threads(before);
   assert_int_equal(s.after, DIST_CANCELLED);
-  /* replicas before it have been cancelled */
+  /* replicas with lower ids have been cancelled */
   if (!ends || stuck > 0) assert_int_equal(s.run, DIST_CANCELLED);
-  while (atomic_load(&counted.live_bytes) != 0) sched_yield(); /* the thread may still be on its way out */
+  while (atomic_load(&counted.live_bytes) != 0) sched_yield(); /* the thread may still be leaving */
 }
 
 static void a_stuck_replica(void **state) {
@@ -164,7 +166,7 @@ static void *shut_down(void *argument) {
   return NULL;
 }
 
-/* Who waits in the queue is told at once; when who is inside has come out, all is gone. */
+/* Queued callers return at once. When the functions have returned, everything is freed. */
 static void runs_that_end_in_time(void **state) {
   (void)state;
   for (int i = 0; i < 20; i++) {
@@ -249,7 +251,7 @@ static void *repeat(void *argument) {
   return NULL;
 }
 
-/* Until the strategy is destroyed, a thread need not know that another one has shut it down. */
+/* Until the strategy is destroyed, threads that do not know about the shutdown may still call it. */
 static void calls_that_come_later(void **state) {
   (void)state;
   for (int i = 0; i < 60; i++) {
@@ -282,7 +284,7 @@ static void calls_that_come_later(void **state) {
   }
 }
 
-/* ---- Threads of the host ---- */
+/* ---- Host threads ---- */
 
 typedef struct host_member {
   scene *scene;
@@ -301,7 +303,7 @@ static void *enter_and_stay(void *argument) {
 
 static void a_stuck_host_thread(void **state) {
   (void)state;
-  for (int32_t come = 1; come <= 3; come++) { /* of three; the others never come */
+  for (int32_t come = 1; come <= 3; come++) { /* of three replicas; the others never enter */
     static scene s;
     s = scene_of(strategy_with(counting(3, DIST_THREADS_HOST)), 0);
     pthread_t threads[3];
@@ -362,7 +364,7 @@ static void a_stuck_logical_device(void **state) {
   assert_names("logical device", 1);
   assert_has(dist_last_error(), "of replica 1");
   assert_ok(dist_strategy_destroy(s.strategy));
-  await_threads(before + 3); /* the caller, replica 1, its device 1 */
+  await_threads(before + 3); /* the caller, replica 1, and its device 1 */
   gate_add(&s.let_out);
   pthread_join(host, NULL);
   await_threads(before);
@@ -375,7 +377,7 @@ static dist_status run_and_stay(dist_strategy *strategy, dist_value *args, dist_
                                 dist_value **out_result, void *user_data) {
   (void)args, (void)out_result, (void)kwargs;
   const dist_status status = dist_run(strategy, stay, user_data, NULL);
-  /* it is back, and its strategy runs nothing more */
+  /* it has returned, and its strategy starts no more runs */
   return dist_run(strategy, healthy, NULL, NULL) == DIST_OK ? DIST_INTERNAL : status;
 }
 
@@ -401,13 +403,13 @@ static void a_run_inside_a_merge_function(void **state) {
     gate_add(&s.let_out);
     pthread_join(host, NULL);
     await_threads(before);
-    if (stuck == 1) assert_ok(dist_strategy_destroy(s.strategy)); /* when its functions have returned */
+    if (stuck == 1) assert_ok(dist_strategy_destroy(s.strategy)); /* after its functions have returned */
     assert_int_equal(s.run, DIST_CANCELLED);
     while (atomic_load(&counted.live_bytes) != 0) sched_yield();
   }
 }
 
-/* ---- What may be left, and what is refused ---- */
+/* ---- What a shutdown leaves, and rejected calls ---- */
 
 static dist_status leave_a_work(dist_replica *replica, void *user_data) {
   static float numbers[2];

@@ -47,7 +47,7 @@ static void options_out_of_range(void **state) {
   (void)state;
   static const int32_t wrong_counts[] = {-1, INT32_MIN, -256};
   const dist_strategy_options init = DIST_STRATEGY_OPTIONS_INIT;
-  dist_strategy *strategy = (dist_strategy *)&state; /* is left alone on failure */
+  dist_strategy *strategy = (dist_strategy *)&state; /* must not change on failure */
   dist_strategy *const untouched = strategy;
   dist_strategy_options options;
   dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
@@ -158,7 +158,7 @@ static void options_of_other_versions(void **state) {
   for (uint32_t size = 0; size <= sizeof given; size++) {
     memset(&given, 0, sizeof given);
     dist_strategy_options_init(&given.known, size);
-    /* A size that no version has counts as the one below, so that no pointer is cut in two. */
+    /* A size that no version has counts as the next lower one, so that no pointer is read partly. */
     const size_t counted = size / _Alignof(dist_strategy_options) * _Alignof(dist_strategy_options);
     if (counted >= offsetof(dist_strategy_options, threads)) given.known.num_replicas = 2;
     dist_host_options host = DIST_HOST_OPTIONS_INIT;
@@ -182,7 +182,7 @@ static void options_of_other_versions(void **state) {
     dist_strategy *strategy = NULL;
     assert_fails(dist_strategy_create(&given.known, &strategy), DIST_INVALID_ARGUMENT, "newer library");
   }
-  /* Never initialized: not read to the end of that "size". */
+  /* An uninitialized struct must not be read up to its "size". */
   dist_strategy_options wild = DIST_STRATEGY_OPTIONS_INIT;
   wild.struct_size = 0xA5A5A5A5u;
   dist_strategy *strategy = NULL;
@@ -215,7 +215,7 @@ typedef struct destroyer {
 
 static void *run_often(void *argument) {
   destroyer *self = argument;
-  /* Told only after the last run has returned. */
+  /* Set only after the last run has returned. */
   for (int i = 0; i < 200; i++) (void)!dist_run(self->strategy, healthy, NULL, NULL);
   atomic_store(&self->runs, 1);
   return NULL;
@@ -225,7 +225,7 @@ static void destroy_is_refused_and_harmless_beside_runs(void **state) {
   (void)state;
   destroyer self = {.strategy = strategy_of(2, DIST_THREADS_LIBRARY)};
   pthread_t thread;
-  /* A run of this thread's own begins each try, so that destroy never meets an idle strategy. */
+  /* Each try starts with a run of this thread, so that destroy never finds the strategy idle. */
   assert_int_equal(pthread_create(&thread, NULL, run_often, &self), 0);
   dist_status statuses[2] = {0, 0};
   do {
@@ -262,7 +262,8 @@ static void sixty_four_replicas(void **state) {
   await_threads(before);
 }
 
-/* The default width is what this thread may use; the caller's own mask is not touched by runs. */
+/* The default number of replicas is the number of CPUs that this thread may use. Runs do not change the
+ * caller's mask. */
 static void width_follows_affinity(void **state) {
   (void)state;
   cpu_set_t all, one, seen;
@@ -339,9 +340,9 @@ static void stacks(void **state) {
   size_t sizes[3] = {0};
   assert_ok(dist_run(strategy, read_stack_size, sizes, NULL));
 #if defined(__SANITIZE_THREAD__)
-  enum { ADDED = 1 << 20 }; /* the sanitizer's own */
+  enum { ADDED = 1 << 20 }; /* added by the sanitizer */
 #else
-  enum { ADDED = 1 << 17 }; /* the system's guard, and rounding to pages */
+  enum { ADDED = 1 << 17 }; /* the system's guard pages, and rounding to pages */
 #endif
   for (int i = 0; i < 3; i++) assert_in_range(sizes[i], ASKED, ASKED + ADDED);
   static char text[8192];

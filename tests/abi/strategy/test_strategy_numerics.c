@@ -6,7 +6,7 @@
 
 enum { R = 5, NUMERICS = 3, WAYS = 3 };
 
-/* A sum of its own in each of the numerics. */
+/* Their sum is different in each of the numerics. */
 static const float numbers[R] = {1e8f, 1, -1e8f, 1, 1};
 static const float sums[NUMERICS] = {2, 3, 1};
 static float sum_in(int32_t numerics) { return sums[numerics - DIST_NUMERICS_ORDERED]; }
@@ -22,7 +22,7 @@ static dist_strategy *strategy_in(int32_t numerics, int32_t kind) {
 /* ---- Collectives ---- */
 
 typedef struct adding {
-  int32_t numerics; /* of the call's options; -1: it has none */
+  int32_t numerics; /* of the call's options; -1 = no options */
   int planned;
   float sums[R][WAYS];
 } adding;
@@ -83,7 +83,7 @@ static void collectives_follow_it(void **state) {
   }
 }
 
-/* What has no sum says nothing of it: members may give any numerics where these change no bits. */
+/* Collectives without a sum do not compare numerics: members may pass any if they change no bits. */
 static dist_status copy_and_refuse(dist_replica *replica, void *user_data) {
   (void)user_data;
   float number = 1, out = 0;
@@ -104,7 +104,7 @@ static void it_is_refused_as_if_the_call_had_asked(void **state) {
   dist_strategy *strategy = strategy_in(DIST_NUMERICS_REPRODUCIBLE, DIST_STRATEGY_MIRRORED);
   assert_fails(dist_run(strategy, copy_and_refuse, NULL, NULL), DIST_UNIMPLEMENTED,
                "numerics REPRODUCIBLE does not support all_reduce PROD f32");
-  /* From outside too. */
+  /* Also in the cross-replica context. */
   float pair[2] = {1, 2};
   const dist_tensor complex = {pair, DIST_COMPLEX64, 0, NULL, NULL};
   dist_value *items[R], *spread = NULL, *sum = NULL;
@@ -117,7 +117,7 @@ static void it_is_refused_as_if_the_call_had_asked(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- Reductions from outside, and variables ---- */
+/* ---- Reductions in the cross-replica context, and variables ---- */
 
 static float first_of(const dist_value *value) {
   return dist_value_kind_of(value) == DIST_VALUE_TENSOR ? number_in(value)
@@ -139,7 +139,7 @@ static void reductions_from_outside_follow_it(void **state) {
     assert_true(first_of(result) == sum_in(numerics));
     dist_value_release(result);
 
-    /* Each replica's row of an axis, then the rows. */
+    /* Each replica is reduced over the axis, and then the replicas are. */
     dist_value *items[R];
     for (int r = 0; r < R; r++) {
       const int64_t one = 1;
@@ -182,7 +182,8 @@ static void variables_follow_it(void **state) {
     const int32_t of_call = DIST_NUMERICS_DEFAULT + (int32_t)(k / NUMERICS % (NUMERICS + 1));
     dist_strategy *strategy = strategy_in(of_strategy, kinds[k / NUMERICS / (NUMERICS + 1)]);
     const float of_write = sum_in(of_call > DIST_NUMERICS_DEFAULT ? of_call : of_strategy);
-    /* Reduced when it is written, and when it is read; the one copy of central storage always when it is written. */
+    /* Reduced when it is written or when it is read. The single copy of central storage is always reduced
+     * when it is written. */
     assigning a = {number_variable(strategy, 0, DIST_SYNCHRONIZATION_AUTO, DIST_AGGREGATION_SUM), of_call};
     assert_ok(dist_run(strategy, assign_own, &a, NULL));
     assert_true(copy_of(a.variable, 0) == of_write);
@@ -196,7 +197,7 @@ static void variables_follow_it(void **state) {
   }
 }
 
-/* Central storage: one replica assigns for all, so that they must agree. */
+/* With central storage, one replica assigns for all, so all must pass the same numerics. */
 static dist_status assign_in_other_numerics(dist_replica *replica, void *user_data) {
   assigning own = *(const assigning *)user_data;
   if (dist_replica_id(replica) == 3) own.numerics = DIST_NUMERICS_TREE;

@@ -5,7 +5,7 @@
  */
 #include "tests/abi/common.h"
 
-/* All positions, row-major, dealt to one task. */
+/* A topology with one task that has all positions in row-major order. */
 static dist_topology *full(int32_t x, int32_t y, int32_t z, int32_t cores) {
   const int32_t mesh[] = {x, y, z, cores}, n = x * y * z * cores;
   int32_t(*at)[4] = malloc(sizeof(int32_t[4]) * (size_t)n);
@@ -36,7 +36,8 @@ static void expect(dist_device_assignment *assignment, int32_t replicas, int32_t
   dist_device_assignment_destroy(assignment);
 }
 
-/* TPUStrategy's documented program: computation_shape=[1, 2, 2, 2], one replica of eight logical devices. */
+/* The program in TPUStrategy's documentation: computation_shape=[1, 2, 2, 2], one replica with eight logical
+ * devices. */
 static void the_documented_block(void **state) {
   (void)state;
   static const int32_t shape[] = {1, 2, 2, 2};
@@ -69,7 +70,7 @@ static void replicas_prefer_the_cores_of_a_chip(void **state) {
   assert_null(dist_device_assignment_core_assignment(none));
   dist_device_assignment_destroy(none);
   dist_topology_destroy(topology);
-  topology = full(2, 2, 2, 2); /* as much room everywhere: the core comes first, then x */
+  topology = full(2, 2, 2, 2); /* equally much room along all axes: the cores come first, then x */
   expect(built(topology, NULL, NULL, 4, DIST_DEVICE_ORDER_AUTO), 4, 1, four);
   dist_topology_destroy(topology);
 }
@@ -160,7 +161,7 @@ static void by_hand(void **state) {
   int32_t at[4], device = -1, replicas[2] = {9, 9};
   size_t n = 0;
   char name[64];
-  assert_ok(dist_device_assignment_coordinates(assignment, -2, 1, at)); /* as they were given */
+  assert_ok(dist_device_assignment_coordinates(assignment, -2, 1, at)); /* returned as passed */
   assert_memory_equal(at, cores[0][1], sizeof at);
   assert_ok(dist_device_assignment_device(assignment, 0, -1, &device));
   assert_int_equal(device, 5); /* (1, 0, 0, 1) */
@@ -169,7 +170,7 @@ static void by_hand(void **state) {
   assert_ok(dist_device_assignment_host_name(assignment, 1, 1, NULL, name, sizeof name));
   assert_string_equal(name, "/task:0/device:CPU:0");
   assert_ok(dist_device_assignment_lookup_replicas(assignment, 0, 1, replicas, 1, &n));
-  assert_true(n == 2 && replicas[0] == 0 && replicas[1] == 9); /* there was room for one */
+  assert_true(n == 2 && replicas[0] == 0 && replicas[1] == 9); /* the array had room for one */
   assert_ok(dist_device_assignment_lookup_replicas(assignment, 0, 0, replicas, 2, &n));
   assert_true(n == 2 && replicas[0] == 0 && replicas[1] == 1);
   static const int32_t nobody[][2] = {{1, 0}, {-1, 0}, {0, 2}, {0, -1}, {INT32_MIN, INT32_MIN}};

@@ -15,7 +15,7 @@ static dist_partition split(const int64_t *shape, size_t ndim, const int64_t *pa
   return partition;
 }
 
-/* The documented one: images over eight logical devices, [1, 2, 4, 1]. */
+/* The documented example: images over eight logical devices, [1, 2, 4, 1]. */
 static void the_documented_split(void **state) {
   (void)state;
   static const int64_t shape[] = {4, 4, 8, 3}, parts[] = {1, 2, 4, 1};
@@ -33,7 +33,7 @@ static void the_documented_split(void **state) {
   }
 }
 
-/* Each of TensorFlow's checks comes before those after it, where several would fail. */
+/* If several of TensorFlow's checks fail, the first one is reported. */
 static void checks_come_in_order(void **state) {
   (void)state;
   static const struct {
@@ -78,7 +78,7 @@ static void checks_come_in_order(void **state) {
   }
 }
 
-/* As even as possible: the first parts have one more, and some nothing where there is not enough. */
+/* As even as possible: the first parts have one more, and some may be empty. */
 static void uneven_splits(void **state) {
   (void)state;
   static const struct {
@@ -105,7 +105,7 @@ static void uneven_splits(void **state) {
   }
   static const int64_t shape[] = {3, 5, 7}, parts[] = {2, 2, 2};
   dist_partition partition = split(shape, 3, parts, 3, 4);
-  partition.uneven = 1; /* of sizes only */
+  partition.uneven = 1; /* allows only uneven sizes */
   assert_fails(dist_partition_check(&partition), DIST_INVALID_ARGUMENT, "product");
 }
 
@@ -116,11 +116,11 @@ static void sizes_may_be_unknown(void **state) {
   int64_t begin[2], size[2], elements = 0;
   assert_ok(dist_partition_shard(&partition, 5, NULL, begin, size, &elements));
   assert_true(begin[0] == -1 && size[0] == -1 && begin[1] == 2 && size[1] == 2 && elements == -1);
-  partition = split(shape, 2, one, 2, 2); /* not split: it begins at 0 */
+  partition = split(shape, 2, one, 2, 2); /* it is not split along the first axis, and begins at 0 */
   assert_ok(dist_partition_shard(&partition, 1, NULL, begin, size, &elements));
   assert_true(begin[0] == 0 && size[0] == -1 && begin[1] == 2 && elements == -1);
   static const int64_t nothing[] = {-1, 0};
-  partition = split(nothing, 2, one, 2, 2); /* whatever the other size is */
+  partition = split(nothing, 2, one, 2, 2); /* regardless of the other size */
   assert_ok(dist_partition_shard(&partition, 1, NULL, begin, size, &elements));
   assert_int_equal(elements, 0);
 }
@@ -146,7 +146,7 @@ static void one_device_may_have_it_all(void **state) {
     partition.logical_device = d;
     assert_fails(dist_partition_check(&partition), DIST_INVALID_ARGUMENT, "A replica has 3");
   }
-  partition.spmd = 1; /* first of all */
+  partition.spmd = 1; /* checked first */
   assert_fails(dist_partition_check(&partition), DIST_INVALID_ARGUMENT, "SPMD");
   partition.kind = DIST_PARTITION_REPLICATE;
   partition.ndim = 2;

@@ -4,7 +4,8 @@
  */
 #include "tests/abi/common.h"
 
-/* Two tasks of four devices: x fastest but for the core. Position (1, 1, 0, *) of the second task first. */
+/* Two tasks with four devices. x varies fastest after the core. The second task begins with position (1, 1,
+ * 0, *). */
 static const int32_t mesh[] = {2, 2, 1, 2};
 static const int32_t devices[2][4][4] = {
     {{0, 0, 0, 0}, {0, 0, 0, 1}, {1, 0, 0, 0}, {1, 0, 0, 1}},
@@ -83,13 +84,13 @@ static void devices_may_be_missing(void **state) {
   expect_at(topology, holes[2], -1, -1);
   dist_topology_destroy(topology);
 
-  topology = topology_of(mesh, NULL, 0, 3); /* nobody there */
+  topology = topology_of(mesh, NULL, 0, 3); /* no position has a device */
   assert_null(dist_topology_device_coordinates(topology));
   assert_int_equal(dist_topology_num_missing_devices(topology), 8);
   dist_topology_destroy(topology);
 
   static const int32_t twice[2][4] = {{0, 0, 0, 0},
-                                      {0, -2, 0, -2}}; /* the same place: the later one is there */
+                                      {0, -2, 0, -2}}; /* twice the same position: the later one counts */
   topology = topology_of(mesh, &twice[0][0], 2, 1);
   expect_at(topology, twice[0], 1, 0);
   assert_int_equal(dist_topology_num_missing_devices(topology), 7);
@@ -132,7 +133,7 @@ static void wrong_topologies_are_refused(void **state) {
   assert_fails(dist_topology_create(mesh, 4, NULL, 0, 0, &options, &topology), DIST_INVALID_ARGUMENT,
                "reserved");
   assert_null(topology);
-  /* The largest meshes there are. */
+  /* The largest valid meshes. */
   static const int32_t longest[] = {1, 1 << 20, 1, 1};
   topology = topology_of(longest, NULL, 0, 0);
   assert_int_equal(dist_topology_num_missing_devices(topology), 1 << 20);
@@ -192,7 +193,7 @@ static void the_host_is_a_mesh(void **state) {
     assert_ok(dist_topology_cpu_at(topology, at, &cpu));
     assert_true(cpu >= 0 && CPU_ISSET((unsigned)cpu, &mask) && !CPU_ISSET((unsigned)cpu, &seen));
     CPU_SET((unsigned)cpu, &seen);
-    if (device > 0) { /* one after another, row-major */
+    if (device > 0) { /* all positions in row-major order */
       int axis = 0;
       while (axis < 3 && at[axis] == at[axis - 4]) axis++;
       assert_true(at[axis] > at[axis - 4]);
@@ -244,7 +245,7 @@ static void memory_is_the_hosts(void **state) {
   assert_true(alone > 0);
   assert_ok(dist_device_assignment_build(topology, NULL, NULL, 0, 8, DIST_DEVICE_ORDER_AUTO, &assignment));
   assert_true(atomic_load(&live) > alone);
-  dist_topology_destroy(topology); /* the assignment holds it */
+  dist_topology_destroy(topology); /* the assignment keeps it */
   assert_int_equal(dist_topology_num_tasks(dist_device_assignment_topology(assignment)), 2);
   dist_device_assignment_destroy(assignment);
   assert_int_equal(atomic_load(&live), 0);

@@ -138,7 +138,7 @@ static void a_wrapped_tensor_is_released_once(void **state) {
   dist_value *list = NULL;
   assert_int_equal(dist_value_create_list(*state, items, 1, &list), DIST_OK);
   dist_value_release(value);
-  assert_int_equal(released, 0); /* the list has it */
+  assert_int_equal(released, 0); /* the list keeps it */
   assert_ptr_equal(dist_value_retain(list), list);
   dist_value_release(list);
   assert_int_equal(released, 0);
@@ -289,7 +289,7 @@ static void dlpack_shares_memory_both_ways(void **state) {
   out->deleter(out);
   assert_int_equal(deleted, 1);
 
-  /* Strides are always given, whether the value has them or not. */
+  /* Strides are always returned, even if the value has none. */
   const dist_tensor dense = {data, DIST_F64, 2, shape, NULL};
   assert_int_equal(dist_value_create_tensor(*state, &dense, &value), DIST_OK);
   assert_int_equal(dist_value_to_dlpack(value, &out), DIST_OK);
@@ -303,7 +303,7 @@ static void dlpack_shares_memory_both_ways(void **state) {
   foreign.tensor.device.type = 1;
   foreign.tensor.ndim = DIST_MAX_NDIM + 1;
   assert_int_equal(dist_value_from_dlpack(*state, &foreign, &value), DIST_INVALID_ARGUMENT);
-  assert_int_equal(deleted, 1); /* still the caller's */
+  assert_int_equal(deleted, 1); /* the caller still owns it */
 }
 
 static void every_dtype_crosses_dlpack(void **state) {
@@ -335,7 +335,7 @@ static void every_dtype_crosses_dlpack(void **state) {
   }
 }
 
-/* What a run takes and gives: components in, merged values out. */
+/* A run's arguments and result: components in, merged values out. */
 static dist_status swap(dist_replica *replica, dist_value *args, dist_value *kwargs, dist_value **out_result,
                         void *user_data) {
   (void)user_data;
@@ -383,7 +383,7 @@ static void runs_take_apart_and_merge(void **state) {
   assert_int_equal(dist_value_create_dict(*state, &key, &items[0], 1, &kwargs), DIST_OK);
   assert_int_equal(dist_run_values(*state, swap, NULL, args, kwargs, NULL, &result), DIST_OK);
   assert_int_equal(dist_value_size(result), 2);
-  assert_ptr_equal(dist_value_item(result, 0), items[0]); /* the same everywhere stays itself */
+  assert_ptr_equal(dist_value_item(result, 0), items[0]); /* the same object on all replicas */
   dist_value *merged = dist_value_item(result, 1);
   assert_int_equal(dist_value_kind_of(merged), DIST_VALUE_PER_REPLICA);
   for (size_t r = 0; r < R; r++) assert_ptr_equal(dist_value_item(merged, r), items[r]);

@@ -29,7 +29,7 @@ static void release_all(dist_value **values, size_t n) {
 
 static void count_release(void *user_data) { atomic_fetch_add((atomic_int *)user_data, 1); }
 
-/* ---- Each kind by itself ---- */
+/* ---- Each kind ---- */
 
 static void every_kind_says_what_it_is(void **state) {
   dist_value *none = NULL, *text = NULL, *tuple = NULL, *object = NULL;
@@ -39,7 +39,7 @@ static void every_kind_says_what_it_is(void **state) {
   assert_int_equal(dist_value_kind_of(none), DIST_VALUE_NONE);
   char letters[] = "h\xc3\xa9llo";
   assert_ok(dist_value_create_text(*state, letters, &text));
-  letters[0] = 'j'; /* it is a copy */
+  letters[0] = 'j'; /* the value has a copy */
   assert_int_equal(dist_value_kind_of(text), DIST_VALUE_TEXT);
   assert_string_equal(dist_value_text(text), "h\xc3\xa9llo");
   assert_ok(dist_value_wrap_object(*state, &released, count_release, &object));
@@ -50,7 +50,7 @@ static void every_kind_says_what_it_is(void **state) {
   assert_int_equal(dist_value_kind_of(tuple), DIST_VALUE_TUPLE);
   assert_int_equal(dist_value_size(tuple), 3);
   for (size_t i = 0; i < 3; i++) assert_ptr_equal(dist_value_item(tuple, i), items[i]);
-  /* What one kind has the others have not. */
+  /* Accessors of one kind do not apply to the others. */
   for (size_t i = 0; i < 3; i++) {
     assert_int_equal(dist_value_size(items[i]), 0);
     assert_null(dist_value_key(items[i], 0));
@@ -60,7 +60,7 @@ static void every_kind_says_what_it_is(void **state) {
   assert_null(dist_value_text(tuple));
   assert_null(dist_value_object(tuple));
   release_all(items, 3);
-  assert_int_equal(atomic_load(&released), 0); /* the tuple holds it */
+  assert_int_equal(atomic_load(&released), 0); /* the tuple keeps it */
   dist_value_release(tuple);
   assert_int_equal(atomic_load(&released), 1);
   assert_ok(dist_value_create_tuple(*state, NULL, 0, &tuple));
@@ -116,7 +116,7 @@ static void composites_are_made_of_their_parts(void **state) {
   dist_value *shapeless[] = {rows[0], rows[1], none};
   assert_ok(dist_value_create_composite(*state, DIST_VALUE_INDEXED_SLICES, shapeless, 3, &slices));
   dist_value_release(slices);
-  /* [[1, 2], []], [[3]]: splits from the outside in. */
+  /* [[1, 2], []], [[3]]: row splits from the outermost to the innermost. */
   const int64_t outer[] = {0, 2, 3}, inner[] = {0, 2, 2, 3}, zero = 0;
   dist_value *splits[] = {floats_of(*state, 1, &kThree), indices_of(*state, outer, 3),
                           indices_of(*state, inner, 4)};
@@ -203,10 +203,10 @@ static void sparse_parts_agree_in_number(void **state) {
   release_all(more + 1, 2);
 }
 
-/* ---- Through a run ---- */
+/* ---- Passed through a run ---- */
 
-/* (the shared text, a text of its own, [nothing, its slices, the shared slices]); replica 1's third is a
- * tuple on request. */
+/* Returns (the shared text, the replica's text, [none, the replica's slices, the shared slices]). On request,
+ * replica 1's third item is a tuple. */
 static dist_status give_all(dist_replica *replica, dist_value *args, dist_value *kwargs,
                             dist_value **out_result, void *user_data) {
   (void)kwargs;
@@ -251,7 +251,7 @@ static void every_kind_passes_through_a_run(void **state) {
   assert_string_equal(dist_value_text(dist_value_item(own, 2)), "r2");
   assert_int_equal(dist_value_kind_of(inner), DIST_VALUE_LIST);
   assert_int_equal(dist_value_kind_of(dist_value_item(inner, 0)), DIST_VALUE_NONE);
-  const dist_value *copies = dist_value_item(inner, 1); /* a leaf: nobody looked inside */
+  const dist_value *copies = dist_value_item(inner, 1); /* a leaf, which is not merged further */
   assert_int_equal(dist_value_kind_of(copies), DIST_VALUE_PER_REPLICA);
   for (size_t r = 0; r < R; r++)
     assert_int_equal(dist_value_kind_of(dist_value_item(copies, r)), DIST_VALUE_INDEXED_SLICES);
@@ -304,7 +304,7 @@ typedef struct reducing {
   dist_value *results[R];
 } reducing;
 
-/* Rows {r, r + 0.5} under the index r, in a list with a tensor of 1. */
+/* Rows {r, r + 0.5} with the index r, in a list with a tensor of 1. */
 static dist_status reduce_slices(dist_replica *replica, void *user_data) {
   reducing *all = user_data;
   dist_strategy *strategy = dist_replica_strategy(replica);
@@ -390,7 +390,7 @@ static void the_one_replica_gets_back_what_it_gives(void **state) {
     reducing all = {.op = DIST_REDUCE_MEAN, .dtype = DIST_I32};
     assert_ok(dist_run(strategy, reduce_slices, &all, NULL));
     const dist_tensor rows = part_of(dist_value_item(all.results[0], 0), 0);
-    assert_int_equal(rows.dtype, DIST_I32); /* nothing was divided */
+    assert_int_equal(rows.dtype, DIST_I32); /* no division took place */
     assert_int_equal(((int32_t *)rows.data)[1], 1);
     dist_value_release(all.results[0]);
     all.op = 0;

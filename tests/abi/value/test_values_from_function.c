@@ -10,7 +10,7 @@ typedef struct making {
   dist_strategy *strategy;
   int32_t calls, fail_at, other_at;
   int silent;
-  dist_value *shared; /* every component; NULL: none */
+  dist_value *shared; /* every component; NULL = none */
 } making;
 
 /* (shared, [a text of the id]) */
@@ -44,7 +44,7 @@ static void components_are_made_in_order(void **state) {
   assert_int_equal(m.calls, R);
   assert_int_equal(dist_value_kind_of(value), DIST_VALUE_TUPLE);
   const dist_value *same = dist_value_item(value, 0), *own = dist_value_item(dist_value_item(value, 1), 0);
-  assert_int_equal(dist_value_kind_of(same), DIST_VALUE_PER_REPLICA); /* although it is one value */
+  assert_int_equal(dist_value_kind_of(same), DIST_VALUE_PER_REPLICA); /* although all are one value */
   assert_int_equal(dist_value_kind_of(own), DIST_VALUE_PER_REPLICA);
   for (size_t r = 0; r < R; r++) assert_ptr_equal(dist_value_item(same, r), m.shared);
   assert_string_equal(dist_value_text(dist_value_item(own, 1)), "r1");
@@ -94,7 +94,7 @@ static void components_inside_a_replica(void **state) {
   options.kind = DIST_STRATEGY_ONE_DEVICE;
   m.strategy = strategy_with(options);
   assert_ok(dist_value_create_text(m.strategy, "alone", &m.shared));
-  assert_ok(dist_run(m.strategy, make_inside, &m, NULL)); /* nothing is distributed there */
+  assert_ok(dist_run(m.strategy, make_inside, &m, NULL)); /* nothing is distributed inside a replica */
   dist_value *value = NULL;
   m.calls = 0;
   assert_ok(dist_values_from_function(m.strategy, make_component, &m, &value));

@@ -9,11 +9,11 @@ enum { R = 4 };
 typedef struct step {
   dist_variable *variable;
   int32_t how;
-  float numbers[R];   /* what each replica gives as an object of its own */
-  dist_value *common; /* or what all of them give */
+  float numbers[R];   /* the number that each replica passes in a separate object */
+  dist_value *common; /* or an object that all of them pass */
   dist_status statuses[R];
   float read[R];
-  int32_t only; /* the one replica that assigns; -1: all */
+  int32_t only; /* the only replica that assigns; -1 = all */
 } step;
 
 static dist_status read_own(dist_replica *replica, dist_variable *variable, float *out) {
@@ -42,7 +42,7 @@ static dist_status assign_values(dist_replica *replica, void *user_data) {
 
 static const float given[R] = {1, 2, 3, 10};
 
-/* What assign, assign_add and assign_sub of `given` to 100 leave in copy r. */
+/* Returns what assign, assign_add and assign_sub of `given` to 100 leave in copy r. */
 static float left_by(int32_t how, int32_t kind, int32_t synchronization, int32_t aggregation, int32_t r) {
   const int own = kind == DIST_STRATEGY_MIRRORED &&
                   (aggregation == DIST_AGGREGATION_NONE || synchronization == DIST_SYNCHRONIZATION_ON_READ);
@@ -101,7 +101,7 @@ static void one_object_for_all_is_no_part_of_a_sum(void **state) {
     }
     assert_ok(dist_strategy_destroy(strategy));
   }
-  /* A single replica is all there is to sum. */
+  /* A single replica needs no sum. */
   dist_strategy *alone = strategy_of_kind(DIST_STRATEGY_MIRRORED, 1);
   step s = {.how = DIST_ASSIGN, .only = -1, .common = number_of(alone, 7)};
   s.variable = number_variable(alone, 1, DIST_SYNCHRONIZATION_ON_WRITE, DIST_AGGREGATION_SUM);
@@ -124,7 +124,7 @@ static void a_replica_that_does_not_assign_is_reported(void **state) {
     assert_has(dist_last_error(), "returned early");
     assert_has(dist_last_error(), "(tag \"v\")");
     for (int32_t r = 0; r < R; r++) assert_true(copy_of(s.variable, r) == 5);
-    s.only = -1; /* and the strategy works on */
+    s.only = -1; /* the strategy still works */
     assert_ok(dist_run(strategy, assign_values, &s, NULL));
     for (int32_t r = 0; r < R; r++) assert_true(s.read[r] == 16);
     dist_variable_destroy(s.variable);
@@ -132,7 +132,7 @@ static void a_replica_that_does_not_assign_is_reported(void **state) {
   }
 }
 
-/* Each replica its own shape: only replica 3's is wrong. */
+/* Each replica passes its own shape; only that of replica 3 is wrong. */
 static dist_status assign_shapes(dist_replica *replica, void *user_data) {
   step *s = user_data;
   const int32_t me = dist_replica_id(replica);
@@ -175,13 +175,13 @@ static void central_storage_cannot_hold_the_mean_of_integers(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- Variables that replicas make ---- */
+/* ---- Variables that replicas create ---- */
 
 typedef struct making {
   const char *name;
   dist_variable *made[R];
   dist_status statuses[R];
-  int32_t odd; /* the replica that asks for something else; -1: none */
+  int32_t odd; /* the replica that passes something else; -1 = none */
   const char *odd_name;
   int32_t odd_aggregation;
   int32_t aggregation;
@@ -221,7 +221,7 @@ static void a_later_run_finds_what_replicas_made(void **state) {
     other.name = "layer/b";
     assert_ok(dist_run(strategy, make_and_add, &other, NULL));
     assert_ptr_not_equal(other.made[0], m.made[0]);
-    dist_variable_destroy(m.made[0]); /* the next run makes it anew; the other ends with the strategy */
+    dist_variable_destroy(m.made[0]); /* the next run creates it again; the strategy owns the other */
     assert_ok(dist_run(strategy, make_and_add, &m, NULL));
     assert_true(m.read[0] == 1);
     assert_ok(dist_strategy_destroy(strategy));
@@ -231,7 +231,7 @@ static void a_later_run_finds_what_replicas_made(void **state) {
 static void replicas_make_the_same_variable_or_none(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of_kind(DIST_STRATEGY_MIRRORED, R);
-  /* Longer than a tag can tell apart. */
+  /* Names that differ only after the length of a tag. */
   const char *const one = "a/name/that/is/far/too/long/to/be/told/apart/by/its/first/part/one";
   const char *const two = "a/name/that/is/far/too/long/to/be/told/apart/by/its/first/part/two";
   making m = {.name = one, .odd = 2, .odd_name = two, .aggregation = DIST_AGGREGATION_SUM};
@@ -242,13 +242,13 @@ static void replicas_make_the_same_variable_or_none(void **state) {
   assert_fails(dist_run(strategy, make_and_add, &m, NULL), DIST_INVALID_ARGUMENT, "than replica 2 requests");
   m.odd = -1;
   assert_ok(dist_run(strategy, make_and_add, &m, NULL));
-  assert_true(m.read[0] == 1); /* the failures made nothing */
+  assert_true(m.read[0] == 1); /* the failed calls created nothing */
   m.aggregation = DIST_AGGREGATION_ONLY_FIRST_REPLICA;
   assert_fails(dist_run(strategy, make_and_add, &m, NULL), DIST_INVALID_ARGUMENT, "was created with another");
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- Where a variable is not at home ---- */
+/* ---- Variables of another strategy ---- */
 
 static void strategies_do_not_mix(void **state) {
   (void)state;
@@ -259,13 +259,13 @@ static void strategies_do_not_mix(void **state) {
   s.variable = number_variable(strategy, 1, 0, 0);
   assert_fails(dist_run(alone, assign_values, &s, NULL), DIST_FAILED_PRECONDITION, "another strategy");
   dist_variable_destroy(s.variable);
-  /* A plain variable is nobody's in particular: one replica may do with it what it likes, several may read.
-   */
+  /* A variable of the default strategy can be used by any strategy: one replica may write it, and several may
+   * read it. */
   s.variable = number_variable(alone, 1, 0, DIST_AGGREGATION_SUM);
   assert_ok(dist_run(another, assign_values, &s, NULL));
   assert_true(s.read[0] == 2);
   assert_fails(dist_run(strategy, assign_values, &s, NULL), DIST_FAILED_PRECONDITION, "another strategy");
-  s.only = R; /* nobody assigns */
+  s.only = R; /* no replica assigns */
   assert_ok(dist_run(strategy, assign_values, &s, NULL));
   for (int32_t r = 0; r < R; r++) assert_true(s.read[r] == 2);
   dist_variable_destroy(s.variable);
@@ -291,8 +291,8 @@ static void contexts_are_told_apart(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* The example of tf.distribute.StrategyExtended: every replica brings 1.0, the merge function reduces them to
- * the variable's place and assigns the sum. On central storage it gives a single 2.0. */
+/* The example of tf.distribute.StrategyExtended: every replica passes 1.0, and the merge function reduces
+ * them to the variable's devices and assigns the sum. With central storage, the result is a single 2.0. */
 static dist_status assign_first(dist_strategy *strategy, const dist_update_place *place, dist_value *args,
                                 dist_value *kwargs, dist_value **out_result, void *user_data) {
   (void)strategy, (void)kwargs, (void)out_result;

@@ -26,7 +26,7 @@ static float changed(int32_t how, float old, float by) {
   }
 }
 
-/* What a replica gives: an index may come twice. */
+/* A replica's rows. An index may occur twice. */
 typedef struct rows {
   int64_t count;
   int64_t indices[MOST_ROWS];
@@ -92,7 +92,7 @@ static void assert_rows(const dist_variable *variable, int32_t replica, float mo
 typedef struct step {
   dist_variable *variable;
   int32_t how;
-  dist_value *common; /* given by all, instead of each its own */
+  dist_value *common; /* passed by all replicas, instead of one each */
   dist_status statuses[R];
 } step;
 
@@ -108,7 +108,7 @@ static dist_status scatter_rows(dist_replica *replica, void *user_data) {
   return s->statuses[me] = status;
 }
 
-/* Whether TensorFlow has this combination. */
+/* Whether TensorFlow supports this combination. */
 static int offered(int32_t kind, int32_t synchronization, int32_t aggregation, int32_t how) {
   if (kind == DIST_STRATEGY_CENTRAL_STORAGE) return 1;
   if (synchronization == DIST_SYNCHRONIZATION_ON_READ || how == DIST_SCATTER_BATCH_UPDATE) return 0;
@@ -116,7 +116,7 @@ static int offered(int32_t kind, int32_t synchronization, int32_t aggregation, i
   return !picks || aggregation == DIST_AGGREGATION_NONE || aggregation == DIST_AGGREGATION_ONLY_FIRST_REPLICA;
 }
 
-/* What replica r's copy holds after all have scattered. */
+/* Computes what replica r's copy contains after all have scattered. */
 static void expect(int32_t kind, int32_t aggregation, int32_t how, int32_t r, float model[ROWS][COLUMNS]) {
   const int central = kind == DIST_STRATEGY_CENTRAL_STORAGE;
   begin(model);
@@ -215,7 +215,7 @@ static void from_outside_to_every_copy(void **state) {
   }
 }
 
-/* Variable [2, 3]; row 1 of the first and row 0 of the second are replaced. */
+/* The variable has shape [2, 3]. Row 1 of the first slices and row 0 of the second are replaced. */
 static void a_batch_has_leading_dimensions(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of_kind(DIST_STRATEGY_ONE_DEVICE, 1);
@@ -291,7 +291,8 @@ static dist_value *integer_slices(dist_strategy *strategy, const int32_t *number
   return slices;
 }
 
-/* Toward zero, and the one quotient that leaves the range wraps; 0 is refused, not trapped. */
+/* Integer division rounds toward zero. The only quotient out of range wraps, and division by 0 is rejected
+ * instead of trapping. */
 static void integers_divide_without_a_trap(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of_kind(DIST_STRATEGY_ONE_DEVICE, 1);

@@ -52,7 +52,7 @@ static int whole(const float *numbers) {
   return 1;
 }
 
-/* ---- What would wait ---- */
+/* ---- Calls that wait ---- */
 
 static dist_status no_values(dist_strategy *strategy, const dist_update_place *place, dist_value *args,
                              dist_value *kwargs, dist_value **out, void *user_data) {
@@ -61,7 +61,8 @@ static dist_status no_values(dist_strategy *strategy, const dist_update_place *p
   return DIST_OK;
 }
 
-/* Everything that reads or writes variables from outside; the first status that is not the one wanted. */
+/* Makes all calls that read or write variables in the cross-replica context. Returns the first status other
+ * than `wanted`. */
 static dist_status all_from_outside(model *m, const char *path, dist_status wanted, const char **out_name) {
   dist_value *value = filled(m->strategy, 7);
   dist_value *as_value = NULL;
@@ -146,7 +147,7 @@ static void a_run_is_waited_for(void **state) {
   rmdir(folder);
 }
 
-/* ---- Nobody sees half of a value ---- */
+/* ---- No partly written values ---- */
 
 static dist_status look_again(dist_replica *replica, void *user_data) {
   model *m = user_data;
@@ -211,7 +212,7 @@ static void nobody_sees_half_of_a_value(void **state) {
   }
 }
 
-/* ---- Where there is nothing to wait for ---- */
+/* ---- Calls that need not wait ---- */
 
 static dist_status merge(dist_strategy *strategy, dist_value *args, dist_value *kwargs, dist_value **out,
                          void *user_data) {
@@ -233,8 +234,7 @@ static void a_merge_function_goes_ahead(void **state) {
   }
 }
 
-/* On whatever thread libdist calls it: another variable may be read; a run would wait for this very update.
- */
+/* Called on any libdist thread. It may read another variable, but a run would wait for this update. */
 static dist_status update_by_another(dist_strategy *strategy, const dist_update_place *place,
                                      dist_value *args, dist_value *kwargs, dist_value **out_result,
                                      void *user_data) {

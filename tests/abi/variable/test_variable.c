@@ -147,7 +147,7 @@ static void a_variable_can_be_assigned_from_its_own_memory(void **state) {
   assert_ptr_equal(dist_value_variable(itself), variable);
   assert_int_equal(dist_variable_assign(*state, variable, DIST_ASSIGN_ADD, itself), DIST_OK);
   for (int32_t r = 0; r < R; r++) assert_copy(variable, r, 2 * (float)r, 20 * (float)r);
-  /* The copies change places: nobody may read what has been written already. */
+  /* Exchanges the copies. Each must be read before it is overwritten. */
   dist_value *items[R];
   for (int32_t r = 0; r < R; r++) {
     dist_tensor next;
@@ -284,7 +284,7 @@ static void updates_change_each_copy_with_its_own_arguments(void **state) {
   dist_variable_destroy(variable);
 }
 
-/* Large enough that oneTBB shares the copies out. */
+/* Large enough that oneTBB processes the copies in parallel. */
 static dist_status fill(dist_strategy *strategy, const dist_update_place *place, dist_value *args,
                         dist_value *kwargs, dist_value **out_result, void *user_data) {
   (void)strategy, (void)kwargs, (void)out_result;

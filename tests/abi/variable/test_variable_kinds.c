@@ -133,7 +133,7 @@ static void an_initial_function_is_called_once(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* What a read gives where copy r is r + 1, and what an assignment of 6 leaves. */
+/* The result of a read if copy r is r + 1, and the copies after an assignment of 6. */
 static void sync_on_read_aggregates_reads_and_spreads_writes(void **state) {
   (void)state;
   static const float read[] = {0, 6, 2, 1};
@@ -174,7 +174,7 @@ static void sync_on_read_aggregates_reads_and_spreads_writes(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* Integers that do not divide evenly come back as they were, at the ends of their ranges too. */
+/* Integers that do not divide evenly are restored exactly, also at the ends of their ranges. */
 static void sums_of_integers_lose_nothing(void **state) {
   (void)state;
   dist_strategy *strategy = of_kind(DIST_STRATEGY_MIRRORED);
@@ -243,7 +243,7 @@ static void a_variable_knows_who_made_it(void **state) {
   assert_int_equal(created, 0);
   assert_fails(dist_variable_created_in_scope(strategy, number, &created), DIST_INVALID_ARGUMENT, "a tensor");
   assert_int_equal(created, 0);
-  /* The other strategy, although just like it, leaves it alone. */
+  /* A different strategy, even with equal options, does not affect it. */
   dist_value *read = NULL;
   assert_fails(dist_variable_read(other, variable, &read), DIST_FAILED_PRECONDITION, "another strategy");
   assert_fails(dist_variable_assign(other, variable, DIST_ASSIGN, number), DIST_FAILED_PRECONDITION,

@@ -76,7 +76,7 @@ static inline float read_of(dist_strategy *strategy, dist_variable *variable) {
   return number;
 }
 
-/* The number that replica r gives, as a tensor of its own. */
+/* Assigns the number of replica r as a new tensor. */
 static inline dist_status assign_number(dist_replica *replica, dist_variable *variable, int32_t how,
                                         float number) {
   const dist_tensor tensor = scalar_of(&number);

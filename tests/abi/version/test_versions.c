@@ -16,7 +16,7 @@ typedef struct watch {
   int64_t seen; /* by replica 0 */
 } watch;
 
-/* Each asks at a moment of its own, and again after all have. */
+/* Each replica asks at a different time, and again after all others. */
 static dist_status see_the_same(dist_replica *replica, void *user_data) {
   watch *w = user_data;
   int64_t number = 0, length = 1;
@@ -52,7 +52,7 @@ static void one_for_all_replicas(void **state) {
         before = w.seen;
       }
       end_publishing(&p);
-      /* No run is under way: all but the latest have been released. */
+      /* No run is in progress, so all versions except the latest have been released. */
       assert_ok(dist_versions_await(w.s->versions, dist_versions_latest(w.s->versions), 0));
       assert_int_equal(atomic_load(&w.s->released), atomic_load(&w.s->published) - 1);
       end_series(w.s);
@@ -61,11 +61,11 @@ static void one_for_all_replicas(void **state) {
   }
 }
 
-/* ---- What is inside a run ---- */
+/* ---- Inside a run ---- */
 
 typedef struct nested {
   series *s;
-  int64_t expected; /* what the run sees */
+  int64_t expected; /* the version that the run sees */
 } nested;
 
 static dist_status see_inside(dist_replica *replica, void *user_data) {
@@ -88,7 +88,7 @@ static dist_status publish_in_a_merge(dist_replica *replica, void *user_data) {
   return see_inside(replica, user_data);
 }
 
-/* The first to ask is a replica of the run inside. */
+/* A replica of the inner run asks first. */
 static dist_status ask_in_a_merge(dist_replica *replica, void *user_data) {
   nested *in = user_data;
   TRY(dist_merge_call(replica, publish_and_run, in, NULL, NULL, NULL, NULL));
@@ -128,7 +128,8 @@ static dist_status see_on_devices(dist_replica *replica, void *user_data) {
     dist_value *result = NULL;
     TRY(dist_run_on_devices(replica, see_on_device, user_data, NULL, NULL, NULL, &result));
     dist_value_release(result);
-    /* A run waits for all replicas before the next is published; a request is alone. */
+    /* In a run, all replicas must have asked before the next version is published. A request has only one
+     * replica. */
     if (dist_instance_state(replica) == NULL) TRY(dist_barrier(replica, NULL, NULL));
   }
   return see_inside(replica, user_data);
@@ -233,7 +234,7 @@ static void states_are_made_in_runs(void **state) {
   end_series(in.s);
 }
 
-/* ---- A swap under load ---- */
+/* ---- Replacing versions under load ---- */
 
 enum { SUBMITTERS = 2, EACH = 2000, GANGS = 300 };
 

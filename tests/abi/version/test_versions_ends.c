@@ -66,7 +66,7 @@ static void numbers_and_errors(void **state) {
                "number is 4, but the published versions are 1 to 3");
   assert_fails(dist_versions_await(s->versions, 0, 0), DIST_INVALID_ARGUMENT, "number is 0");
   assert_ok(dist_run(strategy, refused_in_a_replica, s, NULL));
-  /* Without a function and a number, and destroyed while one is there. */
+  /* Published without a function and a number, and destroyed while one version exists. */
   int content = 0;
   assert_ok(dist_versions_publish(s->versions, &content, NULL, NULL, NULL));
   assert_int_equal(dist_versions_latest(s->versions), 4);
@@ -86,13 +86,13 @@ static void a_default_replica_is_in_no_run(void **state) {
   end_series(s);
 }
 
-/* ---- Where it is released ---- */
+/* ---- Where versions are released ---- */
 
 typedef struct destroying {
   series *s;
   dist_strategy *strategy;
   int64_t expected;
-  atomic_int runs; /* from within a release */
+  atomic_int runs; /* runs started by release functions */
 } destroying;
 
 static void release_and_run(void *content, void *user_data) {
@@ -110,7 +110,8 @@ static dist_status replace_inside(dist_replica *replica, void *user_data) {
   return dist_barrier(replica, NULL, NULL);
 }
 
-/* No lock of libdist's is held: the function that releases may do all that the run's caller may. */
+/* libdist holds no lock while it calls the release function, which may do everything that the run's caller
+ * may do. */
 static void released_by_the_callers_thread(void **state) {
   (void)state;
   for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_LIBRARY; threads++) {
@@ -146,12 +147,12 @@ static void a_series_ends_under_its_run(void **state) {
   assert_ok(dist_strategy_destroy(d.strategy));
 }
 
-/* ---- Runs that are left at a deadline ---- */
+/* ---- Runs that are abandoned at a deadline ---- */
 
 typedef struct late {
   series *s;
   int64_t expected;
-  int32_t who; /* is late */
+  int32_t who; /* the replica or device that is late */
   held at;
 } late;
 
@@ -161,7 +162,7 @@ static dist_status be_late(dist_replica *replica, void *user_data) {
   if (dist_replica_id(replica) != l->who) return DIST_OK;
   gate_add(&l->at.inside);
   gate_await(&l->at.released, 1);
-  /* The run is over for its caller, and for this one it is not. */
+  /* The run has ended for its caller, but not for this replica. */
   const dist_status seen = see_number(replica, l->s, l->expected);
   if (seen != DIST_OK) atomic_fetch_add(&l->s->bad, 1);
   return seen;
@@ -172,7 +173,7 @@ static dist_status see_latest(dist_replica *replica, void *user_data) {
   return see_number(replica, l->s, dist_versions_latest(l->s->versions));
 }
 
-/* A run that its caller leaves while replica 1 is inside. */
+/* Abandons a run while replica 1 is inside. */
 static void leave_a_run(dist_strategy *strategy, late *l) {
   dist_run_options options = DIST_RUN_OPTIONS_INIT;
   options.timeout_ns = 1000000;
@@ -220,7 +221,7 @@ static dist_status late_device(dist_replica *device, dist_value *args, dist_valu
   return be_late(device, user_data);
 }
 
-/* Device 1 is still inside when the run of replicas is over. */
+/* Device 1 is still inside when the run of the replicas has ended. */
 static dist_status leave_a_device(dist_replica *replica, void *user_data) {
   dist_devices_options options = DIST_DEVICES_OPTIONS_INIT;
   options.timeout_ns = 1000000;
@@ -253,12 +254,12 @@ static void check_late_device(int as_request) {
     (void)publish(l.s);
     assert_ok(dist_run(strategy, see_latest, &l, NULL));
     assert_int_equal(end_of(submit(strategy, see_latest, &l, NULL)), DIST_OK);
-    /* What these have seen is released, and what the device sees is not. */
+    /* The versions that these have seen are released, but the device's version is not. */
     assert_int_equal(atomic_load(&l.s->released), i - 1);
     assert_fails(dist_versions_await(l.s->versions, 2, 0), DIST_DEADLINE_EXCEEDED, "version 1 (1 run)");
   }
   gate_add(&l.at.released);
-  /* The device is out when a run on devices is not refused. */
+  /* As soon as a run on devices is accepted, the device has left. */
   late after = {l.s, dist_versions_latest(l.s->versions), -1, HELD_INIT};
   while (dist_run(strategy, use_devices, &after, NULL) != DIST_OK) sched_yield();
   assert_int_equal(end_of(submit(strategy, use_devices, &after, NULL)), DIST_OK);
@@ -274,7 +275,7 @@ static void devices_that_are_left(void **state) {
   check_late_device(1);
 }
 
-/* ---- Threads of the host's ---- */
+/* ---- Host threads ---- */
 
 typedef struct visit {
   dist_strategy *strategy;
@@ -309,7 +310,7 @@ static void threads_of_the_host(void **state) {
       visits[i] = (visit){strategy, &l, i, DIST_INTERNAL, &leave[i]};
       assert_int_equal(pthread_create(&threads[i], NULL, visit_main, &visits[i]), 0);
       gate_await(&l.at.inside, 2 * round + i + 1);
-      /* The other one comes later, and sees the same. */
+      /* The other replica enters later and sees the same version. */
       if (i == 0) (void)publish(l.s);
     }
     gate_add(&leave[0]);
@@ -324,7 +325,7 @@ static void threads_of_the_host(void **state) {
   end_series(l.s);
 }
 
-/* Replica 1 never comes: the run is over when replica 0 comes back. */
+/* Replica 1 never enters. The run ends when replica 0 returns. */
 static void a_run_that_is_given_up(void **state) {
   (void)state;
   static stepping_clock clock;
@@ -335,7 +336,7 @@ static void a_run_that_is_given_up(void **state) {
     gate open = GATE_INIT;
     gate_add(&open);
     visit v = {strategy, &l, 0, DIST_INTERNAL, &open};
-    atomic_store(&clock.step_ns, 3600000000000); /* longer than anybody waits */
+    atomic_store(&clock.step_ns, 3600000000000); /* longer than any wait */
     (void)visit_main(&v);
     assert_int_equal(v.status, DIST_DEADLINE_EXCEEDED);
     assert_int_equal(atomic_load(&l.s->released), i);
@@ -347,7 +348,7 @@ static void a_run_that_is_given_up(void **state) {
   end_series(l.s);
 }
 
-/* ---- No memory ---- */
+/* ---- Lack of memory ---- */
 
 enum { SERIES = 3 };
 
@@ -372,7 +373,7 @@ static void a_strategy_without_memory(void **state) {
     (void)publish(all[i]);
   }
   dist_strategy *strategy = strategy_with(options);
-  /* Each series that it sees takes memory once; what there is serves again. */
+  /* Seeing a series allocates memory once, which is then reused. */
   for (int i = 0; i < SERIES; i++) {
     atomic_store(&a.refuse_at, atomic_load(&a.requests));
     assert_fails(dist_run(strategy, see_several, all, NULL), DIST_RESOURCE_EXHAUSTED, "out of memory");
@@ -414,7 +415,7 @@ static void a_series_without_memory(void **state) {
     dist_versions_destroy(versions);
     assert_int_equal(atomic_load(&a.live_bytes), 0);
   }
-  assert_int_equal(k, 5); /* the memory itself, the series, two versions; and none of these */
+  assert_int_equal(k, 5); /* the Memory object, the series and two versions; then no more */
 }
 
 /* ---- A forked child ---- */

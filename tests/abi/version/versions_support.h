@@ -12,17 +12,17 @@
 enum { WORDS = 64, MODELS = 256 };
 
 typedef struct model {
-  int64_t words[WORDS]; /* its number, everywhere */
+  int64_t words[WORDS]; /* its number in every word */
   atomic_int live;
 } model;
 
-/* A series and its models, which serve again once they have been released. */
+/* A series and its models, which are reused after they have been released. */
 typedef struct series {
   dist_versions *versions;
   model models[MODELS];
   int next;
-  atomic_int published, released, bad; /* bad: released when it was not there */
-  _Atomic pthread_t last_release;      /* the thread of the latest one */
+  atomic_int published, released, bad; /* bad: released although it did not exist */
+  _Atomic pthread_t last_release;      /* the thread of the latest release */
 } series;
 
 static inline series *series_with(const dist_allocator *allocator) {
@@ -41,7 +41,7 @@ static inline void release_model(void *content, void *user_data) {
   atomic_fetch_add(&s->released, 1);
 }
 
-/* One thread at a time. Its number. */
+/* Publishes a model and returns its number. Only one thread at a time may call this. */
 static inline dist_status publish_next(series *s, int64_t *out_number) {
   while (atomic_load(&s->models[s->next % MODELS].live)) s->next++;
   model *m = &s->models[s->next++ % MODELS];
@@ -62,7 +62,7 @@ static inline int64_t publish(series *s) {
   return number;
 }
 
-/* The series is given up, and of its models nothing is left. */
+/* Destroys the series, and asserts that all of its models have been released. */
 static inline void end_series(series *s) {
   dist_versions_destroy(s->versions);
   assert_int_equal(atomic_load(&s->released), atomic_load(&s->published));
@@ -72,7 +72,7 @@ static inline void end_series(series *s) {
 
 #define SEE_TORN "a model that is torn, or gone"
 
-/* What a replica sees: a whole model that has its number. */
+/* Checks that a replica sees an intact model with its number. */
 static inline dist_status see(dist_replica *replica, series *s, int64_t *out_number) {
   void *content = NULL;
   int64_t number = 0;
@@ -96,7 +96,7 @@ static inline dist_status see_number(dist_replica *replica, series *s, int64_t e
   return dist_fail(DIST_INTERNAL, text);
 }
 
-/* Publishes without pause until it is stopped. */
+/* Publishes continuously until it is stopped. */
 typedef struct publisher {
   series *s;
   pthread_t thread;

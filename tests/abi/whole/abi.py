@@ -20,7 +20,8 @@ import sys
 import tempfile
 
 COMPILE = ["gcc", "-std=c11", "-g", "-gdwarf-4", "-O0", "-shared", "-fPIC", "-w"]
-# How abidiff tells of a field that was appended, and of the types around it. Every other line is a difference.
+# The lines by which abidiff reports an appended field, and changes of the types around it. Every other line
+# is a difference.
 APPENDED = re.compile(
     r"\s*(Functions changes summary: 0 Removed, .*|Variables changes summary: 0 Removed, 0 Changed, .*"
     r"|\d+ functions? with some indirect sub-type change:|\[C\] 'function .*|parameter \d+ of type '.*' has sub-type changes:"
@@ -58,7 +59,7 @@ def main(arguments):
             return 0
         found = subprocess.run(["abidiff", committed, library], stdout=subprocess.PIPE, text=True)
         differences = [line for line in found.stdout.splitlines() if not APPENDED.fullmatch(line)]
-        # 4: something differs; whatever else is set is worse than that.
+        # 4 means that something differs. Other bits are more serious.
         if found.returncode == 0 or (found.returncode == 4 and not differences):
             return 0
         print(found.stdout, *differences[:1], sep="\n")

@@ -26,7 +26,7 @@ namespace {
 
 constexpr int32_t kReplicas = 2;
 
-// What the callback of the current row does: it throws, or it calls libdist and notes the status.
+// What the callback of the current row does: it throws, or it calls libdist and records the status.
 enum class Act { kThrow, kThrowInt, kCall, kDestroy, kShutDown, kNothing };
 Act act = Act::kThrow;
 std::atomic<int> acted{0};
@@ -79,7 +79,7 @@ dist_variable *variable() {
   return made;
 }
 
-// ---- The rows: each makes libdist call one kind of callback, and returns what the host gets ----
+// ---- Rows: each makes libdist call one kind of callback, and returns the result that the host gets ----
 
 dist_status in_replica() {
   return dist_run(
@@ -122,7 +122,7 @@ dist_status in_range() {
       nullptr, nullptr);
 }
 
-// The operator, in a collective of n elements.
+// Calls the operator in a collective of n elements.
 dist_status reduce(dist_replica *replica, int64_t n, bool asynchronous) {
   static float room[kReplicas][1 << 18];
   const dist_tensor tensor = {room[dist_replica_id(replica)], DIST_F32, 1, &n, nullptr};
@@ -142,7 +142,7 @@ dist_status reduce(dist_replica *replica, int64_t n, bool asynchronous) {
   return status;
 }
 
-// The replicas of an operator that throws all get the report.
+// If an operator throws, all replicas get the report.
 std::atomic<int> failed_replicas{0};
 
 template <int64_t kCount, bool kAsynchronous>
@@ -285,7 +285,7 @@ dist_status in_gather_values() {
   });
 }
 
-// The operator of a reduction outside runs.
+// Calls the operator of a reduction outside runs.
 dist_status in_accumulate() {
   dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
   options.kind = DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;

@@ -202,7 +202,7 @@ dist_status in_batch() {
   return first_of(status, first_of(destroyed, closed));
 }
 
-// ---- Callbacks that end something, and those of a strategy of their own ----
+// ---- Callbacks that release something, and those of a separate strategy ----
 
 dist_status in_release() {
   dist_value *value = nullptr;
@@ -247,7 +247,7 @@ dist_status in_clock() {
   return first_of(status, destroyed);
 }
 
-// Replica 1 is late by the clock, which makes replica 0 write a line.
+// Replica 1 is late on the host's clock, so that replica 0 writes a log line.
 std::atomic<int64_t> seconds{0};
 
 dist_status in_log() {
@@ -264,7 +264,7 @@ dist_status in_log() {
   });
 }
 
-// The allocator: `alloc` fails if it throws, and `free` frees nothing.
+// `alloc` fails if it throws. `free` frees nothing.
 dist_status in_alloc() {
   static bool armed;
   dist_allocator allocator = {[](size_t size, size_t align, void *) -> void * {

@@ -25,7 +25,7 @@ WRONG = [
 
 
 def said(compiler, standard, **words):
-    """What the compiler writes about a program."""
+    """Returns the compiler's output for a program."""
     command = [compiler, f"-std={standard}", "-Wextra", "-I", sys.argv[1], "-fsyntax-only", "-x", "c", "-"]
     source = PROGRAM.format(**{**RIGHT, **words})
     return subprocess.run(command, input=source, capture_output=True, text=True, check=False).stderr

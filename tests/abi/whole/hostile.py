@@ -22,13 +22,13 @@ HOSTILE = {
     "int32_t": INT32, "dist_status": INT32, "int64_t": INT64,
     "size_t": ABSURD, "uint32_t": ["0", "3", "UINT32_MAX"], "double": ["NAN", "INFINITY", "-INFINITY"],
 }
-# Enum types -> a valid constant: the first one, except for these.
+# A valid constant for each enum type: the first one, except for these.
 ENUMS = {
     "dist_aggregation": "DIST_AGGREGATION_SUM", "dist_dtype": "DIST_F32", "dist_device_order": "DIST_DEVICE_ORDER_MESH",
     "dist_enum_domain": "DIST_ENUM_INPUT_MODE", "dist_value_kind": "DIST_VALUE_INDEXED_SLICES",
 }
 
-# Valid arguments: by function and parameter, by parameter, by type.
+# Valid arguments by function and parameter, by parameter, and by type.
 VALID_HERE = {
     ("dist_batch_sizes_for_worker", "out_sizes"): "f->numbers",
     ("dist_link_register", "functions"): "&link_module",
@@ -150,10 +150,10 @@ VALID_BY_TYPE = {
     "dist_straggler *": "f->stragglers", "dist_cancel *": "f->cancel", "const dist_cancel *": "f->cancel",
     "dist_budget *": "f->budget", "dist_versions *": "f->versions", "const dist_versions *": "f->versions",
 }
-# Structs that come in by pointer: their INIT macro, then what fill_NAME() sets.
+# Structs that are passed by pointer. They are set by their INIT macro, and then by fill_NAME().
 FILLED = {"dist_apply_options", "dist_partition", "dist_halo", "dist_input_context", "dist_position",
           "dist_slurm_options", "dist_kubernetes_options", "dist_rendezvous_options", "dist_cluster_resolver_functions"}
-# Fields that count: what else to set, so that there is an array to be read.
+# Fields that are counts, and what else to set so that there is an array to read.
 COUNTS = {
     ("dist_dataset_options", "num_batch_sizes"): "batch_sizes = f->numbers",
     ("dist_checkpoint_options", "num_metadata"): "metadata_keys = {v}.metadata_texts = f->texts",
@@ -164,7 +164,7 @@ COUNTS = {
     ("dist_preemption_options", "num_variables"): "variables = f->variables",
     ("dist_ps_variable_options", "num_partitions"): "partitions = f->numbers",
 }
-# A pointer that may be NULL, or handle for which NULL is a value: both outcomes are right.
+# Pointers that may be NULL, and handles for which NULL is a value. The call may succeed or fail.
 NULL_IS_FINE = {
     "user_data", "options", "release", "kwargs", "args", "job", "labels", "weights", "sample_weight", "destination",
     "destinations", "over", "arguments", "task_type", "rpc_layer", "slurm", "kubernetes", "rendezvous", "out_result", "out_work", "out_norm", "allocator", "reason", "computation_stride", "computation_shape", "device_coordinates",
@@ -181,31 +181,31 @@ NULL_IS_FINE_HERE = {
     ("dist_coordinator_join", "cancel"), ("dist_coordinator_schedule", "out_remote"), ("dist_submit", "out_request"),
     ("dist_batcher_submit", "out_request"), ("dist_batcher_destroy", "batcher"),
 }
-# What a function says with valid arguments, where one process alone cannot have it succeed.
+# The messages of functions that fail with valid arguments, because a single process cannot make them succeed.
 REFUSED_ALONE = {"dist_strategy_reform": "the strategy has only one worker",
                  "dist_coordinator_restore": "before the first closure",
                  "dist_serve": "its own threads"}
-# Not called so: what is asked for would be done, and has no end.
+# Calls that are left out because they would be executed and never end.
 ENDLESS = {("dist_replica_parallel_for", "end", "INT64_MAX"), ("dist_replica_parallel_for", "end", "((int64_t)1 << 62) + 1")}
-# A number of bytes, of which no memory holds half of the address space and more.
+# Numbers of bytes, because no memory holds half of the address space.
 BYTES = {("dist_topology_from_serialized", "size_bytes")}
-# Structs that the library writes.
+# Structs that libdist writes.
 WRITTEN = {"dist_error_info", "dist_strategy_properties", "dist_straggler", "dist_coordinator_stats",
            "dist_link_callbacks", "dist_link_module_options"}
-# Structs that the library keeps; test_links.c has the wrong ones.
+# Structs that libdist keeps. test_links.c tests invalid ones.
 KEPT = {"dist_link_functions"}
 # Fields of enum types that a function reads only in some cases.
 ENUMS_NOT_READ = set()
-# Functions that succeed where an optional part of libdist is built.
+# Functions that succeed if an optional part of libdist is built.
 OPTIONAL = {"grpc": ("dist_rpc_", "dist_remote_value_", "dist_server_", "dist_closure_", "dist_coordinator_")}
 UNKNOWN = []  # what must be added to the tables above
-RESERVED = set()  # (struct, field): those that no call has set yet
+RESERVED = set()  # (struct, field) pairs that no call has set yet
 OUT_STRUCTS_BY_SIZE = {"dist_error_info", "dist_strategy_properties", "dist_drift", "dist_position", "dist_partition",
                        "dist_communication_options", "dist_coordinator_stats"}
 
 
 class Call:
-    """One function: its valid arguments, and what to change in turn."""
+    """A function with its valid arguments, and the changes to make in turn."""
 
     def __init__(self, function, structs, macros):
         self.function, self.structs, self.macros = function, structs, macros
@@ -244,7 +244,7 @@ class Call:
 
     @staticmethod
     def not_of(kind):
-        """What is no value of an enum type; among them a constant of another one, as if arguments were swapped."""
+        """Returns invalid values of an enum type, including a constant of another one, as if arguments were swapped."""
         if kind not in ENUMS:
             return []
         other = "DIST_EDGE_WRAP" if kind == "dist_metric_kind" else "DIST_METRIC_MEAN"
@@ -270,7 +270,7 @@ class Call:
         return "0"
 
     def room(self, parameter):
-        """Where a result goes."""
+        """Adds an output parameter."""
         pointee = re.sub(r" ?\*$", "", parameter["text"])
         room = parameter["name"] + "_room"
         count = 256 if pointee == "char" else 32
@@ -289,7 +289,7 @@ class Call:
         return macro if macro in self.macros else "{0}"
 
     def struct(self, parameter):
-        """A struct that is read: valid, and then field by field."""
+        """Adds a struct that libdist reads: first valid, and then with each field changed."""
         kind, value = parameter["type"], parameter["name"] + "_value"
         if kind == "dist_tensor":
             return self.tensor(parameter)
@@ -302,7 +302,7 @@ class Call:
         return "&" + value
 
     def fields(self, kind, name, value, field, more=""):
-        """`more` sets what leads to this struct."""
+        """Changes one field. `more` sets the fields that refer to this struct."""
         if field["name"].startswith("reserved"):
             change = f"{value}.{field['name']} = 1;{more}"
             self.variants.append((f"{name}->{field['name']} = 1", change, f"{kind}.{field['name']} is 1"))
@@ -325,7 +325,7 @@ class Call:
             self.variants.append((f"{name}->{field['name']} = {number}", change, False))
 
     def nested(self, field, name, value, more):
-        """A struct of options within options."""
+        """Adds an options struct to which another one refers."""
         kind, inner = field["type"], f"{value}_{field['name']}"
         if kind == "dist_tensor" or self.init(kind) == "{0}":
             return
@@ -378,7 +378,7 @@ class Call:
 
 
 def main(output, declared, *parts):
-    """`parts`: of those that are optional, the ones that are built."""
+    """Writes the calls. `parts` lists the optional parts of libdist that are built."""
     found = json.loads(pathlib.Path(declared).read_text(encoding="utf-8"))
     left_out = tuple(prefix for part, prefixes in OPTIONAL.items() if part not in parts for prefix in prefixes)
     found["functions"] = [one for one in found["functions"] if not one["name"].startswith(left_out)]

@@ -11,7 +11,7 @@ static dist_status batch_fn(dist_replica *replica, dist_batch *batch, void *user
   return DIST_OK;
 }
 
-/* Of library threads, and closed yet. */
+/* A strategy with library threads whose instances are not open. */
 static inline dist_strategy *unserved(struct fixture *f) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.num_replicas = 1;
@@ -25,7 +25,7 @@ static inline dist_strategy *served(struct fixture *f) {
   NEED(dist_instances_open(strategy, NULL));
   return strategy;
 }
-/* With a request that has ended. */
+/* A completion queue with a request that has completed. */
 static inline dist_completions *filled_completions(struct fixture *f) {
   dist_completions *completions = NULL;
   NEED(dist_completions_create(NULL, &completions));
@@ -61,7 +61,7 @@ static inline dist_request *const *requests_of(struct fixture *f) {
 
 static _Atomic(dist_batch *) the_batch;
 
-/* Lends itself to the call of the test until the process ends. */
+/* Lends its arguments to the test's call until the process ends. */
 static dist_status held_step(dist_replica *replica, dist_batch *batch, void *user_data) {
   (void)replica, (void)user_data;
   the_batch = batch;

@@ -20,7 +20,7 @@ static dist_status server_update_fn(dist_tensor *variables, size_t n, dist_value
   (void)variables, (void)n, (void)arguments, (void)user_data;
   return DIST_OK;
 }
-/* Lends itself to the calls of the test until the process ends. */
+/* Lends its arguments to the test's calls until the process ends. */
 static dist_status held_fn(dist_closure *closure, dist_value *arguments, dist_value **out_result,
                            void *user_data) {
   (void)arguments, (void)out_result, (void)user_data;

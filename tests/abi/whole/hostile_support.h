@@ -6,7 +6,7 @@
 #ifndef TESTS_ABI_HOSTILE_SUPPORT_H
 #define TESTS_ABI_HOSTILE_SUPPORT_H
 
-#include "tests/abi/common.h" /* before the system's headers: it asks for all that they have */
+#include "tests/abi/common.h" /* before system headers, because it sets feature macros */
 
 #include <math.h>
 #include <unistd.h>
@@ -24,27 +24,27 @@ enum place { OUTSIDE, IN_REPLICA, IN_DEVICE };
 
 struct variant {
   const char *what;
-  int fails;         /* 1: it must not succeed */
-  const char *words; /* what its message must hold */
+  int fails;         /* 1 = it must not succeed */
+  const char *words; /* its message must contain this */
 };
 
-/* What the child tells the test. */
+/* What the child reports to the test. */
 struct shared {
-  char what[256]; /* the call that is under way */
+  char what[256]; /* the call in progress */
   char fault[1024];
 };
 
 struct fixture {
   struct shared *shared;
-  const struct function *function; /* that is called */
+  const struct function *function; /* the function that is called */
   const char *path;                /* of a checkpoint with a tensor "variable" */
   size_t variant;
-  int shut; /* the strategy has been shut down before the call */
+  int shut; /* the strategy was shut down before the call */
   dist_status status;
 
-  dist_strategy *strategy; /* one replica, of one logical device */
-  dist_strategy *host;     /* one replica, on a thread of the host's */
-  dist_replica *replica;   /* or logical device, where the call is made in one */
+  dist_strategy *strategy; /* one replica with one logical device */
+  dist_strategy *host;     /* one replica on a host thread */
+  dist_replica *replica;   /* or logical device, if the call is made in one */
   dist_group *group;
   dist_work *work;
   dist_value *value, *list, *dict, *slices, *variable_value, *ragged_splits;
@@ -93,19 +93,19 @@ struct function {
   int fallible;
 };
 
-#define NEED(call)                                                                          \
-  do {                                                                                      \
-    if ((call) != DIST_OK) {                                                                \
-      if (f->shut) pthread_exit(NULL); /* what the call needs cannot be made any more */    \
-      snprintf(f->shared->fault, sizeof f->shared->fault, "fixture: %.200s: %.700s", #call, \
-               dist_last_error());                                                          \
-      _exit(1);                                                                             \
-    }                                                                                       \
+#define NEED(call)                                                                           \
+  do {                                                                                       \
+    if ((call) != DIST_OK) {                                                                 \
+      if (f->shut) pthread_exit(NULL); /* the call's arguments cannot be created any more */ \
+      snprintf(f->shared->fault, sizeof f->shared->fault, "fixture: %.200s: %.700s", #call,  \
+               dist_last_error());                                                           \
+      _exit(1);                                                                              \
+    }                                                                                        \
   } while (0)
 
-/* ---- Callbacks that do nothing, or give one value ---- */
+/* ---- Callbacks that do nothing, or return one value ---- */
 
-/* For callbacks whose user_data may be NULL; those of an earlier call's datasets may still come. */
+/* For callbacks whose user_data may be NULL. An earlier call's datasets may still call theirs. */
 static _Atomic(struct fixture *) fixture_here;
 
 static dist_status replica_fn(dist_replica *replica, void *user_data) {
@@ -292,7 +292,7 @@ static inline void make_fixture(struct fixture *f, struct shared *shared, const 
   NEED(dist_preemption_handler_create(f->strategy, &of_preemption, &f->preemption));
 }
 
-/* ---- What single functions need ---- */
+/* ---- Arguments of single functions ---- */
 
 static inline dist_status rpc_fn(const dist_rpc_context *context, dist_value *arguments,
                                  dist_value **out_result, void *user_data) {

@@ -18,7 +18,7 @@ import tempfile
 
 
 def numbers(declared):
-    """What has a number, by its name in layout.txt -> as C has it; constants first."""
+    """Returns the constants and the numbers of structs, each as name in layout.txt -> expression in C."""
     constants = {one["name"]: one["name"] for enum in declared["enums"] for one in enum["constants"]}
     for macro in declared["macros"]:
         if macro["parameters"] is None and re.fullmatch(r"-?\d+", macro["text"]):
@@ -32,7 +32,7 @@ def numbers(declared):
 
 
 def initializers(declared):
-    """The structs that a macro and a function begin, with the macro."""
+    """Returns the structs that both a macro and a function initialize, with the macros."""
     functions = {one["name"] for one in declared["functions"]}
     macros = {one["name"] for one in declared["macros"]}
     for struct in declared["structs"]:
@@ -59,13 +59,13 @@ def tables(declared, pinned):
 
 
 def includes(declared):
-    """Directives that include all headers with a declaration."""
+    """Returns directives that include all headers with a declaration."""
     files = {one["file"] for kind in declared.values() for one in kind}
     return "".join(f"#include <dist/{file}>\n" for file in sorted(files))
 
 
 def compiled(compiler, declared, named):
-    """The numbers as a compiler for this machine reads them."""
+    """Returns the numbers that a compiler for this machine computes."""
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder, "all.c")
         lines = [f'  printf("{name} %lld\\n", (long long){text});' for name, text in named.items()]

@@ -16,7 +16,7 @@ enum { MOST_NEEDED = 32 << 10, STACK = 128 << 10, PAINT = 0xA5 };
 typedef struct painted {
   host_thread thread;
   unsigned char *stack;
-  unsigned char *frame; /* of what makes the calls */
+  unsigned char *frame; /* the frame of the function that makes the calls */
 } painted;
 
 static inline void *painted_main(void *argument) {
@@ -25,7 +25,8 @@ static inline void *painted_main(void *argument) {
   return host_thread_main(&self->thread);
 }
 
-/* The most that a replica's calls needed. Their statuses: `wanted`, or any where it is < 0. */
+/* Returns the maximum stack use of a replica's calls. Asserts that their status is `wanted`, unless this is <
+ * 0. */
 static inline size_t needed(dist_strategy *strategy, dist_replica_fn fn, void *user_data, int wanted) {
   static painted replicas[MOST];
   pthread_t handles[MOST];
@@ -48,7 +49,7 @@ static inline size_t needed(dist_strategy *strategy, dist_replica_fn fn, void *u
   size_t most = 0;
   for (int32_t i = 0; i < n; i++) {
     const unsigned char *lowest = replicas[i].stack;
-    while (memcmp(lowest, lowest + 1, 255) == 0) lowest += 128; /* 256 bytes alike */
+    while (memcmp(lowest, lowest + 1, 255) == 0) lowest += 128; /* finds 256 equal bytes */
     while (*lowest == PAINT) lowest++;
     const size_t used = (size_t)(replicas[i].frame - lowest);
     if (used > most) most = used;
@@ -67,10 +68,10 @@ static inline void assert_needs_little(const char *what, dist_strategy *strategy
   if (most > MOST_NEEDED) fail_msg("%s with %d replicas needs %zu bytes", what, replicas, most);
 }
 
-/* How many replicas: as many as a small machine has CPUs, and more. */
+/* Numbers of replicas: that of a small machine's CPUs, and more. */
 static const int counts[] = {2, 8};
 
-/* A program's main(). Frames are larger without optimisation, or with a sanitizer. */
+/* The main() of a program. Frames are larger without optimization, or with a sanitizer. */
 #if MEASURABLE
 #define STACK_TESTS(name, tests) cmocka_run_group_tests_name(name, tests, NULL, NULL)
 #else

@@ -21,7 +21,7 @@ static dist_status keep_item(dist_strategy *strategy, dist_value *args, dist_val
 
 static void release_object(void *user_data) { ++*(int *)user_data; }
 
-/* (a text, nothing, an object, a ragged tensor) */
+/* Creates (a text, none, an object, a ragged tensor). */
 static dist_status of_every_kind(dist_strategy *owner, const dist_value_context *context,
                                  dist_value **out_value, void *user_data) {
   (void)owner;
@@ -49,7 +49,7 @@ static dist_status of_every_kind(dist_strategy *owner, const dist_value_context 
   return status;
 }
 
-/* A variable that the replicas make, assign by value, scatter to and read. */
+/* Creates a variable in the replicas, assigns values, scatters to it, and reads it. */
 static dist_status use_variable(dist_replica *replica) {
   dist_strategy *strategy = dist_replica_strategy(replica);
   const int64_t two = 2, one = 1;
@@ -114,7 +114,7 @@ static dist_status give_back(dist_strategy *strategy, const dist_update_place *p
   return DIST_OK;
 }
 
-/* A variable that is updated in both modes. It is small: oneTBB's threads would take minutes here. */
+/* Updates a variable in both modes. It is small, because with oneTBB's threads this would take minutes. */
 static dist_status update_both_ways(dist_strategy *strategy, dist_value *own) {
   static float zeros[4];
   const int64_t length = 4;
@@ -177,7 +177,7 @@ static void every_allocation_fails_once(void **state) {
         if (status == DIST_RESOURCE_EXHAUSTED) assert_has(dist_last_error(), "out of memory");
         refused = atomic_load(&a.requests) > k;
         atomic_store(&a.refuse_at, -1);
-        assert_ok(use(strategy)); /* nothing of the failure is left */
+        assert_ok(use(strategy)); /* the failure has left nothing behind */
         assert_ok(dist_strategy_destroy(strategy));
       } else {
         assert_null(strategy);
@@ -188,12 +188,12 @@ static void every_allocation_fails_once(void **state) {
       assert_int_equal(atomic_load(&a.live_blocks), 0);
       assert_int_equal(atomic_load(&a.live_bytes), 0);
     }
-    assert_true(k > 20); /* it did allocate by the host's allocator */
+    assert_true(k > 20); /* it must have used the host's allocator */
     await_threads(before);
   }
 }
 
-/* Collectives on tensors make no request at all. */
+/* Collectives on tensors request no memory. */
 static dist_status steady(dist_replica *replica, void *user_data) {
   refusals *a = user_data;
   int64_t length = 100000;
@@ -224,16 +224,16 @@ static void collectives_do_not_allocate(void **state) {
   dist_strategy *strategy = strategy_with(options);
   const long requests = atomic_load(&a.requests);
   for (int i = 0; i < 10; i++) assert_ok(dist_run(strategy, steady, &a, NULL));
-  assert_int_equal(atomic_load(&a.requests), requests); /* nor does dist_run() */
+  assert_int_equal(atomic_load(&a.requests), requests); /* dist_run() requests none either */
   assert_ok(dist_strategy_destroy(strategy));
   assert_int_equal(atomic_load(&a.live_blocks), 0);
 }
 
-/* A sanitizer's own address space is beyond any limit. */
+/* A sanitizer uses more address space than any limit allows. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define ADDRESS_SPACE_CAN_END 1
 
-/* In a child whose address space has room for a few more stacks only. */
+/* Runs in a child whose address space has room for only a few more stacks. */
 static int child_without_threads(void) {
   pthread_attr_t stacks;
   if (pthread_attr_init(&stacks) != 0 || pthread_attr_setstacksize(&stacks, (size_t)8 << 20) != 0) return 10;
@@ -254,7 +254,7 @@ static int child_without_threads(void) {
     if (strstr(dist_last_error(), "cannot create a thread") == NULL) return 4;
     await_threads(before);
   }
-  options.num_replicas = 2; /* what there is room for still works */
+  options.num_replicas = 2; /* a strategy that fits still works */
   if (dist_strategy_create(&options, &strategy) != DIST_OK) return 5;
   if (dist_run(strategy, healthy, NULL, NULL) != DIST_OK) return 6;
   return dist_strategy_destroy(strategy) == DIST_OK ? 0 : 7;

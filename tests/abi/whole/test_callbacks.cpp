@@ -5,7 +5,7 @@
 
 namespace {
 
-// What a callback may call.
+// The calls that a callback may make.
 enum class May { kAll, kNotWait, kNothing };
 
 struct Row {
@@ -13,12 +13,12 @@ struct Row {
   dist_status (*provoke)();
   dist_status thrown;  // what the host gets if the callback throws
   May may;
-  bool serves = false;   // requests, which need threads of the library
-  bool may_end = false;  // it belongs to no call on the test's strategy, which may be ended there
+  bool serves = false;   // handles requests, which need library threads
+  bool may_end = false;  // it does not belong to a call on the test's strategy, which may be destroyed there
 };
 
-// The callbacks of servers are called on threads of a server, which survives their exceptions: test_rpc.c and
-// test_coordinator.c. dist_task_fn is libdist's own.
+// The callbacks of servers run on threads of a server, which survives their exceptions; test_rpc.c and
+// test_coordinator.c test them. libdist itself provides dist_task_fn.
 // @every callback but rpc_fn, closure_fn, server_update_fn, partition_fn, task_fn: see above
 const Row kRows[] = {
     {"dist_replica_fn", in_replica, DIST_UNKNOWN, May::kAll},
@@ -103,7 +103,8 @@ void exceptions_of_callbacks_are_a_status(void **) {
   });
 }
 
-// In the others, calls that cannot work are refused by what they would wait for; see the tests of these.
+// In the other contexts, calls that cannot work are rejected by the objects that they would wait for, which
+// have their own tests.
 void calls_that_cannot_work_are_refused(void **) {
   for_each_row([](const Row &row) {
     if (row.may == May::kAll) return;
@@ -129,7 +130,7 @@ void no_callback_ends_its_strategy(void **) {
   });
 }
 
-// One replica's exception ends the run of all.
+// An exception in one replica ends the run of all.
 dist_status throw_in_one(dist_replica *replica, void *user_data) {
   if (dist_replica_id(replica) == *static_cast<int32_t *>(user_data))
     throw std::runtime_error("no promise kept");

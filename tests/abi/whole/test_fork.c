@@ -14,7 +14,7 @@
 
 enum { R = 3, HANG_S = 60 };
 
-/* In a child: its own status, and a message for the parent's log. */
+/* Ends a child with a status, and writes a message to the parent's log. */
 static void end_child(const char *what, int wrong) {
   if (wrong) {
     fprintf(stderr, "# in the child: %s: %s\n", what, dist_last_error());
@@ -31,7 +31,8 @@ static int refused(dist_status status) {
 #define MUST_HOLD(condition) \
   if (!(condition)) end_child(#condition, 1)
 
-/* As fork(); a child that hangs dies by a signal, which library threads leave to the host's. */
+/* Like fork(), but a child that hangs is killed by a signal. Library threads leave this signal to the
+ * host's. */
 static pid_t fork_watched(void) {
   fflush(stderr);
   const pid_t child = fork();
@@ -47,7 +48,7 @@ static pid_t fork_watched(void) {
 
 static pid_t test_process;
 
-/* A child that ends inside a run leaves there what it held: no leak of the library's. */
+/* A child that ends inside a run does not free what the run holds, which is not a leak of libdist. */
 int __lsan_is_turned_off(void); /* NOLINT(bugprone-reserved-identifier): the sanitizer's name */
 int __lsan_is_turned_off(void) { return getpid() != test_process; } /* NOLINT: likewise */
 
@@ -183,9 +184,9 @@ static void outside_runs(void **state) {
 
 typedef struct inside {
   everything e;
-  int32_t who;  /* forks */
-  int wrong;    /* the child did not end well; of the replica that forks */
-  pid_t parent; /* of the test */
+  int32_t who;  /* the replica that forks */
+  int wrong;    /* of the replica that forks: the child failed */
+  pid_t parent; /* the test's process */
 } inside;
 
 static dist_status in_order(dist_replica *replica, inside *in, pid_t child) {
@@ -212,7 +213,7 @@ static dist_status call_all(dist_replica *replica, void *user_data) {
   return in_order(replica, in, child);
 }
 
-/* Work that is under way, and the group that it is in. */
+/* Calls on a work in progress and on its group. */
 static dist_status call_on_work(dist_replica *replica, void *user_data) {
   inside *in = user_data;
   float numbers[4] = {0};
@@ -247,7 +248,7 @@ static dist_status call_on_work(dist_replica *replica, void *user_data) {
   return status;
 }
 
-/* The child comes out of its function. */
+/* The child returns from its replica function. */
 static dist_status come_out(dist_replica *replica, void *user_data) {
   inside *in = user_data;
   if (dist_replica_id(replica) != in->who) return healthy(replica, NULL);
@@ -275,7 +276,7 @@ static dist_status fork_in_merge(dist_replica *replica, void *user_data) {
   return status == DIST_OK ? healthy(replica, NULL) : status;
 }
 
-/* Out of an operator, into the middle of a collective. */
+/* The child returns from an operator into the middle of a collective. */
 static inside *of_operator;
 static void add_and_come_out(void *acc, const void *in, int64_t count, dist_dtype dtype, void *user_data) {
   (void)dtype;
@@ -306,7 +307,7 @@ static void fork_inside(dist_replica_fn fn) {
     of_operator = &in;
     for (in.who = 0; in.who < R; in.who++) {
       const dist_status status = dist_run(in.e.strategy, fn, &in, NULL);
-      if (getpid() != in.parent) { /* the child of replica 0, whose thread is this one */
+      if (getpid() != in.parent) { /* the child of replica 0, which runs on this thread */
         MUST_HOLD(refused(status));
         destroy_everything(&in.e);
         end_child("done", 0);
@@ -327,7 +328,7 @@ static void work_under_way(void **state) {
   (void)state;
   fork_inside(call_on_work);
 }
-/* ThreadSanitizer breaks where a child's last thread is not its first, and ends it. */
+/* ThreadSanitizer fails if a child's last thread is not its first, and ends it. */
 static void skip_where_that_breaks(void) {
 #if defined(__SANITIZE_THREAD__)
   skip_because("ThreadSanitizer ends a forked child whose last thread is not its first");
@@ -386,7 +387,7 @@ static void of_a_step(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- Logical devices, and threads of the host ---- */
+/* ---- Logical devices and host threads ---- */
 
 static dist_status device_comes_out(dist_replica *device, dist_value *args, dist_value *kwargs,
                                     dist_value **out, void *user_data) {
@@ -432,7 +433,7 @@ static void of_a_host_thread(void **state) {
     MUST_REFUSE(dist_barrier(replica, NULL, NULL));
     MUST_REFUSE(dist_replica_leave(replica, DIST_OK));
     MUST_HOLD(dist_strategy_destroy(strategy) == DIST_OK);
-    pthread_exit(NULL); /* inside; the child's last thread ends it well */
+    pthread_exit(NULL); /* while inside; the child ends with its last thread */
   }
   assert_true(ended_well(child));
   assert_ok(dist_barrier(replica, NULL, NULL));
@@ -440,7 +441,7 @@ static void of_a_host_thread(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-#if !defined(__SANITIZE_THREAD__) /* lets no thread begin after the fork of a process that has several */
+#if !defined(__SANITIZE_THREAD__) /* no new threads after a fork of a process with several threads */
 static dist_status run_own(dist_replica *replica, void *user_data) {
   inside *in = user_data;
   if (dist_replica_id(replica) != in->who) return healthy(replica, NULL);

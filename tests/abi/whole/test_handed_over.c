@@ -15,7 +15,7 @@ static void drop(void *object) {
   atomic_fetch_sub(&live, 1);
 }
 
-/* A value that tells of its end. */
+/* Creates a value that reports when it is released. */
 static dist_status make(dist_value **out) {
   static char object;
   const dist_status status = dist_value_wrap_object(strategy, &object, drop, out);
@@ -23,7 +23,7 @@ static dist_status make(dist_value **out) {
   return status;
 }
 
-/* Hands over a value and fails; `user_data`: with which status. */
+/* Returns a value and fails with the status in `user_data`. */
 static dist_status failing(void *user_data, dist_value **out) {
   const dist_status made = make(out);
   return made != DIST_OK ? made : *(const dist_status *)user_data;
@@ -73,7 +73,7 @@ static dist_status fold(dist_dataset *dataset, dist_value *state, dist_value *ba
   return failing(user_data, out_state);
 }
 
-static int datasets; /* whose user data were not released */
+static int datasets; /* number of datasets whose user data were not released */
 static void drop_dataset(void *user_data) {
   (void)user_data;
   datasets--;
@@ -107,7 +107,7 @@ static void drain(dist_dataset *of, dist_status wanted) {
     status = dist_iterator_next(iterator, &batch);
     if (status == DIST_OK) dist_value_release(batch);
   }
-  assert_int_equal(status, wanted == DIST_OUT_OF_RANGE ? DIST_OK : wanted); /* the end is no error */
+  assert_int_equal(status, wanted == DIST_OUT_OF_RANGE ? DIST_OK : wanted); /* the end is not an error */
   dist_iterator_destroy(iterator);
   dist_dataset_destroy(of);
   assert_int_equal(live, 0);
@@ -123,7 +123,7 @@ static void sources_may_fail_with_an_element(void **state) {
       options.prefetch = prefetch;
       dist_dataset *of = NULL;
       assert_ok(dist_dataset_create_from_callback(strategy, source, &ends[i], NULL, &options, &of));
-      drain(of, DIST_INVALID_ARGUMENT); /* an object cannot be cut for two replicas */
+      drain(of, DIST_INVALID_ARGUMENT); /* an object cannot be divided between two replicas */
       options.global_batch_size = 3;
       assert_ok(dist_dataset_create_from_callback(strategy, source, &ends[i], NULL, &options, &of));
       drain(of, ends[i]);
@@ -193,7 +193,7 @@ static void *main_of_thread(void *early) {
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static long resident_kb(void) { return 0; } /* freed memory stays for a while; leaks are found otherwise */
+static long resident_kb(void) { return 0; } /* the sanitizer keeps freed memory, and detects leaks */
 #else
 static long resident_kb(void) {
   long pages = 0;
@@ -207,7 +207,7 @@ static long resident_kb(void) {
 
 static void default_strategies_end_with_their_threads(void **state) {
   (void)state;
-  enum { THREADS = 500, MOST_KB = 8000 }; /* one of them has more than 50 */
+  enum { THREADS = 500, MOST_KB = 8000 }; /* one thread uses more than 50 KB */
   assert_int_equal(pthread_key_create(&key, ask_at_the_end), 0);
   for (int early = 0; early < 2; early++) {
     long before = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Every function with unreasonable arguments: numbers at the limits of their types, NULL for each pointer,
- * and array sizes that no memory can hold. Every call must return; none may crash, hang or throw, and a call
- * that fails must set a UTF-8 message and name its function. hostile.py generates the calls from the headers. So must every function with
- * valid arguments whose strategy has been shut down.
+ * and array sizes that no memory can hold. Also every function with valid arguments after its strategy has
+ * been shut down. Every call must return; none may crash, hang or throw, and a call that fails must set a
+ * UTF-8 message and name its function. hostile.py generates the calls from the headers.
  *
  * The calls of one function run in a child process, so that a crash is detected and attributed.
  */
@@ -15,9 +15,10 @@
 
 #include "hostile_calls.h"
 
-enum { GUARD_S = 100 }; /* against hangs */
+enum { GUARD_S = 100 }; /* for hangs only */
 
-/* What fails without a message, or not at all though it should. */
+/* Returns what is wrong with a call that failed without a message, or that did not fail although it should
+ * have. */
 static const char *fault_of(const struct fixture *f) {
   const struct function *function = f->function;
   if (!function->fallible) return NULL;
@@ -26,7 +27,7 @@ static const char *fault_of(const struct fixture *f) {
   const int about_errors = function->call == call_dist_fail || function->call == call_dist_last_error_info ||
                            function->call == call_dist_last_error_marked;
   if (f->variant == 0 && !about_errors && !variant->fails && !f->shut) return dist_last_error();
-  if (about_errors) return NULL; /* the error is the host's own, or stays as it was */
+  if (about_errors) return NULL; /* the error is the host's own, or is unchanged */
   if (!f->shut && strstr(dist_last_error(), variant->words) == NULL) return dist_last_error();
   if (dist_last_error()[0] == '\0') return "failed without a message";
   dist_error_info info = DIST_ERROR_INFO_INIT;
@@ -69,8 +70,8 @@ struct task {
   int shut;
 };
 
-/* Each on a thread of its own: what it has entered it does not leave. The fixture stays: datasets read ahead.
- */
+/* Makes each call on a separate thread, because it never leaves what it has entered. The fixture is kept,
+ * because datasets prefetch. */
 static void *call_one(void *argument) {
   const struct task *task = argument;
   const struct function *function = task->function;
@@ -82,7 +83,7 @@ static void *call_one(void *argument) {
   snprintf(task->shared->what, sizeof task->shared->what, "%s(%s%s)", function->name,
            function->variants[task->variant].what, f->shut ? ", after a shutdown" : "");
   if (f->shut) NEED(dist_strategy_shutdown(f->strategy, 0));
-  /* Whatever the run makes of a work that is left: what counts is the call. */
+  /* The status of the run does not matter, because only the call is tested. */
   if (function->place == IN_REPLICA) {
     (void)!dist_run(f->strategy, plan_and_call, f, NULL);
   } else if (function->place == IN_DEVICE) {
@@ -94,7 +95,7 @@ static void *call_one(void *argument) {
 }
 
 static void call_all(struct shared *shared, const char *path, const struct function *function) {
-  /* cmocka's handlers would go on with the test in the child. */
+  /* cmocka's handlers would continue the test in the child. */
   const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
   for (size_t i = 0; i < COUNT_OF(fatal); i++) signal(fatal[i], SIG_DFL);
   alarm(GUARD_S);
@@ -156,7 +157,7 @@ static void every_function_returns(void **state) {
   assert_int_equal(faults, 0);
 }
 
-/* A function that is new needs valid arguments in hostile.py's tables. */
+/* A new function needs valid arguments in the tables of hostile.py. */
 static void no_function_is_left_out(void **state) {
   (void)state;
   for (size_t i = 0; unknown[i] != NULL; i++) print_error("hostile.py does not know %s\n", unknown[i]);

@@ -49,13 +49,14 @@ static void structs_keep_their_layout(void **state) {
   check(layout, sizeof(layout) / sizeof(layout[0]));
 }
 
-/* Languages without macros begin with the function, C with the macro. */
+/* Languages without macros initialize structs by the functions, and C by the macros. */
 static void init_functions_give_what_the_macros_give(void **state) {
   (void)state;
   compare_initializers();
 }
 
-/* The size is the caller's: one compiled with an earlier, shorter struct owns no byte more. */
+/* The caller passes the size of its struct. If it was compiled with a shorter one, nothing beyond must be
+ * written. */
 static void init_functions_write_no_further_than_asked(void **state) {
   (void)state;
   dist_run_options options;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * malloc() itself fails once, at every place at which a piece of work calls it: in libdist, oneTBB and the C++ library.
- * What was created must work afterwards, and what was not created can be created again. Each trial is a process, which
- * an alarm ends if it hangs.
+ * malloc() itself fails once, at every place at which a piece of work calls it: in libdist, oneTBB and the
+ * C++ library. What was created must work afterwards, and what was not created can be created again. Each
+ * trial is a process, which an alarm ends if it hangs.
  */
 #include "tests/abi/common.h"
 
@@ -11,16 +11,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A sanitizer has a malloc() of its own. */
+/* Sanitizers replace malloc(). */
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_memalign(size_t, size_t);
 
-static atomic_long countdown = -1; /* 0: the next call fails; < 0: none does */
+static atomic_long countdown = -1; /* 0 = the next call fails; < 0 = no call fails */
 
-static int only_here; /* calls of other threads do not count */
+static int only_here; /* calls on other threads do not count */
 static _Thread_local int here;
 
 static int fails(void) {
@@ -194,7 +194,7 @@ static void end_nothing(things *t) { (void)t; }
 typedef struct piece {
   const char *name;
   dist_status (*prepare)(things *t);
-  dist_status (*make)(things *t); /* leaves `t` as it was if it fails */
+  dist_status (*make)(things *t); /* must leave `t` unchanged if it fails */
   dist_status (*use)(things *t);
   void (*end)(things *t);
 } piece;
@@ -209,12 +209,13 @@ static const piece kPieces[] = {
 
 enum { NOT_REACHED = 1, FIRST_FAULT = 10 };
 
-/* In a process of its own: call `k` fails, while the thing is made or also while it is used. */
+/* Runs in a separate process. Call `k` fails while the object is created or, with `while_used`, also while it
+ * is used. */
 static int trial(const piece *p, long k, int while_used) {
   static things t;
   alarm(30);
   here = 1;
-  only_here = !while_used; /* a batch that is being made ahead must not fail as long as nobody takes it */
+  only_here = !while_used; /* a prefetched batch must not fail before it is taken */
   if (p->prepare(&t) != DIST_OK) return FIRST_FAULT;
   atomic_store(&countdown, k);
   dist_status status = p->make(&t);
@@ -229,7 +230,7 @@ static int trial(const piece *p, long k, int while_used) {
     status = p->use(&t);
     const int reached = atomic_exchange(&countdown, -1) < 0;
     if (status != DIST_OK && !(reached && status == DIST_RESOURCE_EXHAUSTED)) return FIRST_FAULT + 5;
-    /* What was made ahead without memory may come to light now. */
+    /* A batch that was prefetched without memory may be reported only now. */
     if (p->use(&t) != DIST_OK && p->use(&t) != DIST_OK) return FIRST_FAULT + 6;
     if (!reached) return NOT_REACHED;
   }

@@ -9,16 +9,16 @@
 /* ---- Collectives ---- */
 
 enum way { BLOCKING, ASYNCHRONOUS, PLANNED, WAYS };
-enum layout { DENSE, GAPS, ROWS, LAYOUTS }; /* ROWS: only the last dimension is without gaps */
+enum layout { DENSE, GAPS, ROWS, LAYOUTS }; /* ROWS: only the last dimension is contiguous */
 enum { COLUMNS = 4 };
 
 typedef struct tensors {
   dist_tensor whole_in, whole_out, part_in, part_out;
-  dist_tensor *lists; /* as many inputs as there are contributions */
+  dist_tensor *lists; /* one input per contribution */
   double *weights;
 } tensors;
 
-/* What the replicas of a run do, and with what. */
+/* The call that the replicas of a run make, with its arguments. */
 typedef struct job {
   dist_status (*call)(dist_replica *replica, tensors *t, const dist_collective_options *options,
                       dist_work **out_work);
@@ -167,7 +167,7 @@ static void try_job(const char *name, dist_strategy *strategy, job *j, int64_t r
   free_tensors(j, replicas);
 }
 
-/* Small ones travel with slots, larger ones are shared out. */
+/* Small tensors travel with the slots, and larger ones are divided among the members. */
 static const int64_t sizes[] = {1, 2048};
 
 static void every_collective(void **state) {
@@ -188,7 +188,7 @@ static void every_collective(void **state) {
   }
 }
 
-/* The most contributions that a sum can have, by as few members as bring the most each. */
+/* The largest number of contributions of a sum, from as few members as possible. */
 static void the_longest_lists(void **state) {
   (void)state;
   static double some_weights;
@@ -247,10 +247,10 @@ enum { STATES = 16, PARAMETERS = 16 << 10 };
 typedef struct step {
   dist_apply_options apply;
   dist_collective_options options;
-  dist_dtype gradients; /* the parameters are f32, or f64 where these are */
+  dist_dtype gradients; /* the parameters are f64 if this is f64, and otherwise f32 */
   int64_t length;
   int weighted;
-  tensors of[MOST]; /* whole: gradient and parameter */
+  tensors of[MOST]; /* gradients and parameters */
   dist_tensor states[MOST][STATES];
 } step;
 
@@ -294,7 +294,7 @@ static void fused_steps(void **state) {
   static const struct {
     const char *name;
     dist_dtype gradients;
-    int lists; /* the most */
+    int lists; /* the maximum number */
     int32_t numerics;
     int32_t kind;
     size_t num_states;

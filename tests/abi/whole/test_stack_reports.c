@@ -8,7 +8,7 @@
 
 static int id_of(dist_replica *replica) { return (int)dist_replica_id(replica); }
 
-/* ---- Every other call of a replica ---- */
+/* ---- All other calls of a replica ---- */
 
 typedef struct other_call {
   const struct replica_call *row;
@@ -20,7 +20,7 @@ static dist_status do_other_call(dist_replica *replica, void *user_data) {
   return c->row->call(replica, c->things);
 }
 
-/* Loops and logical devices are work of the host's, and what is begun here outlives its tensors. */
+/* Except loops and logical devices, which run host functions, and calls whose work outlives its tensors. */
 static void every_other_call(void **state) {
   (void)state;
   static const char *const left_out[] = {"leave", "detach", "parallel_for", "run_on_devices", "begun"};
@@ -40,8 +40,8 @@ static void every_other_call(void **state) {
 /* ---- Reports ---- */
 
 typedef struct trouble {
-  gate given_up;     /* by those who waited for replica 0 */
-  dist_group **ring; /* of each replica and the next */
+  gate given_up;     /* members that no longer wait for replica 0 */
+  dist_group **ring; /* one for each replica and the next */
 } trouble;
 
 static dist_status begin_sum(dist_replica *replica, int64_t length, dist_collective_options *options,
@@ -130,7 +130,7 @@ static dist_status cancel_begun(dist_replica *replica, void *user_data) {
   return id_of(replica) == 0 ? dist_strategy_cancel(dist_replica_strategy(replica))
                              : sum_begun(replica, 8, &options);
 }
-/* Each waits with the next one for the one after that. */
+/* Each replica waits in its group with the next one, which waits in another group. */
 static dist_status wait_in_a_ring(dist_replica *replica, void *user_data) {
   const trouble *t = user_data;
   const int n = dist_replica_num_replicas(replica);
@@ -151,7 +151,7 @@ static dist_status wait_in_a_ring_begun(dist_replica *replica, void *user_data) 
   options.group = t->ring[(id_of(replica) + n - 1) % n];
   return sum_begun(replica, 8, &options);
 }
-/* Each one's output lies across the next one's. */
+/* Each output overlaps the next replica's. */
 static dist_status overlap(dist_replica *replica, int64_t length, double *memory, int begun) {
   OPTIONS;
   dist_work *work = NULL;

@@ -9,7 +9,7 @@ enum { COLUMNS = 4, MOST_ROWS = 2048, HELD = 8 };
 typedef struct tiles {
   int64_t rows;
   int gaps;    /* every second element */
-  int32_t odd; /* the member that does what is wrong; -1: none */
+  int32_t odd; /* the member at fault; -1 = none */
   enum { WELL, OTHER_WIDTH, LEAVES } fault;
   double *in[HELD], *out[HELD];
 } tiles;
@@ -33,7 +33,7 @@ static dist_status exchange(dist_replica *replica, void *user_data) {
   return dist_halo_exchange(replica, &in, &halo, &out, NULL);
 }
 
-/* From rows to columns. */
+/* Reshards from rows to columns. */
 static dist_status divide_anew(dist_replica *replica, void *user_data) {
   const tiles *t = user_data;
   const int32_t me = dist_replica_id(replica), n = dist_replica_num_replicas(replica);

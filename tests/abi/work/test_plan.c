@@ -17,7 +17,7 @@ typedef struct planned_program {
 
 static planned_program program;
 
-/* Tensor by tensor in an order of its own, whole, or some and then the rest. */
+/* Makes tensors ready one by one in a random order, all at once, or some one by one and then the rest. */
 static dist_status begin_round(dist_work *plan, size_t n, uint64_t seed) {
   const uint64_t way = next_random(&seed) % 3;
   if (way == 0 || n == 0) return dist_work_start(plan);
@@ -55,7 +55,7 @@ static dist_status plan_and_play(dist_replica *replica, void *user_data) {
     const int32_t me = e->group == NULL ? id : dist_group_rank(e->group, id);
     if (me >= 0) status = issue_exchange(replica, e, me, 1, program.bytes_per_pack, &plans[k]);
   }
-  for (int round = 0; round < program.rounds; round++) { /* all plans are under way at once */
+  for (int round = 0; round < program.rounds; round++) { /* all plans are in progress at once */
     for (size_t k = 0; k < COUNT_OF(exchanged) && status == DIST_OK; k++) {
       const uint64_t seed = (uint64_t)(round * 100 + id * 10) + k;
       const exchange *e = &program.steps[k];
@@ -65,7 +65,7 @@ static dist_status plan_and_play(dist_replica *replica, void *user_data) {
     for (size_t k = COUNT_OF(exchanged); k-- > 0 && status == DIST_OK;)
       if (plans[k] != NULL) status = end_round(plans[k], (uint64_t)round + k + (uint64_t)id);
   }
-  for (size_t k = 0; k < COUNT_OF(exchanged); k++) /* in other orders on different replicas */
+  for (size_t k = 0; k < COUNT_OF(exchanged); k++) /* in different orders on different replicas */
     dist_work_destroy(plans[id % 2 == 0 ? k : COUNT_OF(exchanged) - 1 - k]);
   return status;
 }
@@ -120,7 +120,7 @@ static void every_collective(void **state) {
 
 /* ---- Rounds ---- */
 
-/* One list, in place: lengths with empty tensors among them; each round has other numbers. */
+/* A list in place, with some empty tensors. Each round has different numbers. */
 typedef struct list {
   size_t n;
   int64_t lengths[LONGEST];
@@ -166,7 +166,7 @@ static dist_status plan_list(dist_replica *replica, list *l, int64_t bytes_per_p
   return dist_all_reduce(replica, DIST_REDUCE_SUM, l->tensors, l->tensors, l->n, &options, out_plan);
 }
 
-/* As a training step does it: tensors become ready while others are filled. */
+/* Like a training step: some tensors are ready while others are being filled. */
 static dist_status play_round(dist_work *plan, list *l, int32_t id, int32_t n, int round) {
   dist_status status = DIST_OK;
   const int whole = (round + id) % 4 == 0 || l->n == 0;
@@ -185,7 +185,7 @@ typedef struct training {
   size_t n;
   int64_t bytes_per_pack;
   int rounds;
-  int keep; /* plans and lists stay for a later run */
+  int keep; /* plans and lists are kept for a later run */
   list lists[MEMBERS];
   dist_work *plans[MEMBERS];
 } training;
@@ -230,7 +230,7 @@ static void rounds_do_not_allocate(void **state) {
         g->bytes_per_pack = packs[k];
         g->rounds = 12;
         report error;
-        for (int run = 0; run < 3; run++) { /* the plan of the first run serves in the others */
+        for (int run = 0; run < 3; run++) { /* the plan of the first run is used in the others, too */
           g->keep = run < 2;
           if (run_on(threads, strategy, train, g, &error) != DIST_OK) fail_msg("%s", error.message);
         }
@@ -241,7 +241,7 @@ static void rounds_do_not_allocate(void **state) {
   }
 }
 
-/* ---- What a plan refuses, and what ends it ---- */
+/* ---- Rejected calls, and how a plan ends ---- */
 
 #define EXPECT(call, status, words)                                        \
   do {                                                                     \
@@ -272,7 +272,7 @@ static dist_status refuse(dist_replica *replica, void *user_data) {
     if ((status = dist_work_start(plan)) != DIST_OK) return status;
     EXPECT(dist_work_start(plan), DIST_FAILED_PRECONDITION, "already started");
     for (size_t t = 0; t < l.n; t++) {
-      for (int twice = 0; twice < 2; twice++) /* start() has made all of them ready */
+      for (int twice = 0; twice < 2; twice++) /* start() has already made all of them ready */
         EXPECT(dist_work_ready(plan, t), DIST_FAILED_PRECONDITION, "already ready");
     }
     EXPECT(dist_work_start(plan), DIST_FAILED_PRECONDITION, "already started");
@@ -342,7 +342,7 @@ static void a_failing_run_ends_plans(void **state) {
   }
 }
 
-/* Members whose plans are not the same one. */
+/* Members whose plans differ. */
 static dist_status disagree(dist_replica *replica, void *user_data) {
   const int what = *(int *)user_data;
   const int32_t id = dist_replica_id(replica);

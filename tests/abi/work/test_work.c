@@ -10,8 +10,8 @@ enum { STEPS = 12 };
 typedef struct program {
   exchange steps[STEPS];
   int n;
-  int blocking_every; /* step k is blocking where k % blocking_every == 0; 0: none is */
-  enum ending how;    /* of member 0; the others have another each; ENDINGS: all LEAVING */
+  int blocking_every; /* step k is blocking if k % blocking_every == 0; 0 = none */
+  enum ending how;    /* that of member 0; the others have different ones; ENDINGS = LEAVING for all */
   dist_work *left[MEMBERS][STEPS];
 } program;
 
@@ -32,14 +32,14 @@ static dist_status play(dist_replica *replica, void *user_data) {
     else
       status = issue_exchange(replica, e, me, 0, 0, &works[n++]);
   }
-  if (status != DIST_OK) return status; /* a test that fails: what is under way is drained */
+  if (status != DIST_OK) return status; /* the test fails, and works in progress are drained */
   const enum ending how = p.how == ENDINGS ? LEAVING : (p.how + id) % LEAVING;
   status = end_works(works, n, how);
   memcpy(p.left[id], works, sizeof works);
   return status;
 }
 
-/* Runs the program, looks at all its results, and ends what it left. */
+/* Runs the program, checks all results, and destroys the remaining works. */
 static void check_program(dist_strategy *strategy, int32_t threads, const char *what) {
   report error;
   char text[256];
@@ -52,7 +52,7 @@ static void check_program(dist_strategy *strategy, int32_t threads, const char *
   for (int r = 0; r < MEMBERS; r++) {
     for (int k = 0; k < STEPS; k++) {
       if (p.left[r][k] == NULL) continue;
-      assert_ok(dist_work_wait(p.left[r][k], DIST_NO_TIMEOUT)); /* outside a run: it has ended */
+      assert_ok(dist_work_wait(p.left[r][k], DIST_NO_TIMEOUT)); /* outside a run, the work has ended */
       dist_work_destroy(p.left[r][k]);
     }
   }
@@ -70,7 +70,7 @@ static recipe recipe_of(int k, int32_t members, uint64_t seed) {
                   .dtypes = {DIST_F32, DIST_F16, DIST_F64},
                   .in_style = k % 5 == 1 ? GAPS : DENSE,
                   .out_style = k % 5 == 2 ? TRANSPOSED : DENSE,
-                  .most = k % 4 == 3 ? 200 : 6, /* small: at once; large: on oneTBB */
+                  .most = k % 4 == 3 ? 200 : 6, /* small ones at once, large ones by oneTBB */
                   .uneven = k % 2,
                   .splits = k % 3 == 0,
                   .seed = seed * 1000 + (uint64_t)k};
@@ -95,7 +95,7 @@ static void make_program(int32_t members, uint64_t seed) {
   }
 }
 
-/* Several runs of one strategy: places serve again and again. */
+/* Several runs of one strategy, so that entries of the channel are reused. */
 static void every_collective(void **state) {
   (void)state;
   static const int32_t sizes[] = {1, 2, 3};
@@ -127,7 +127,7 @@ static void more_replicas_than_cpus(void **state) {
   }
 }
 
-/* Several channels at once; groups overlap. */
+/* Several channels at once, because groups overlap. */
 static void groups(void **state) {
   (void)state;
   enum { R = 4, GROUPS = 4 };
@@ -140,7 +140,7 @@ static void groups(void **state) {
     for (uint64_t round = 0; round < 8; round++) {
       p.n = STEPS;
       for (int k = 0; k < STEPS; k++) {
-        const int g = (k + (int)round) % (GROUPS + 1); /* GROUPS: all replicas */
+        const int g = (k + (int)round) % (GROUPS + 1); /* GROUPS means all replicas */
         const recipe given = recipe_of(k, g == GROUPS ? R : (int32_t)sizes[g], round + 40);
         make_exchange(&p.steps[k], &given);
         p.steps[k].group = g == GROUPS ? NULL : groups_of[g];
@@ -154,7 +154,7 @@ static void groups(void **state) {
   }
 }
 
-/* ---- Some at a time, for long ---- */
+/* ---- A few at a time, for a long time ---- */
 
 typedef struct sum {
   int64_t length;
@@ -174,7 +174,7 @@ static dist_status issue_sum(dist_replica *replica, sum *s, dist_work **out_work
   return dist_all_reduce(replica, DIST_REDUCE_SUM, &s->tensor, &s->tensor, 1, &options, out_work);
 }
 
-/* Of contributions first + r, r < n. */
+/* The sum of the contributions first + r with r < n. */
 static dist_status end_sum(sum *s, int32_t n, float first) {
   dist_status status = DIST_OK;
   const int32_t sum_of_ids = n * (n - 1) / 2;
@@ -186,7 +186,8 @@ static dist_status end_sum(sum *s, int32_t n, float first) {
   return status;
 }
 
-/* A window of works slides over many more than there are places, small beside large in the same one. */
+/* A sliding window of works covers many more than the channel has entries. Small and large ones are in the
+ * same window. */
 static dist_status slide(dist_replica *replica, void *user_data) {
   (void)user_data;
   enum { MANY = 400, WINDOW = 15 };
@@ -269,7 +270,8 @@ static dist_status misuse(dist_replica *replica, void *user_data) {
   EXPECT(dist_work_wait(NULL, DIST_NO_TIMEOUT), DIST_INVALID_ARGUMENT, "work is NULL");
   EXPECT(dist_work_test(NULL, &done), DIST_INVALID_ARGUMENT, "work is NULL");
   EXPECT(dist_work_cancel(NULL), DIST_INVALID_ARGUMENT, "work is NULL");
-  EXPECT(dist_work_wait_any(none, 0, DIST_NO_TIMEOUT, &index), DIST_INVALID_ARGUMENT, "the list of works is empty");
+  EXPECT(dist_work_wait_any(none, 0, DIST_NO_TIMEOUT, &index), DIST_INVALID_ARGUMENT,
+         "the list of works is empty");
   EXPECT(dist_work_wait_any(none, 1, DIST_NO_TIMEOUT, &index), DIST_INVALID_ARGUMENT, "works[0] is NULL");
   EXPECT(dist_work_wait_any(NULL, 1, DIST_NO_TIMEOUT, &index), DIST_INVALID_ARGUMENT, "works is NULL");
   EXPECT(dist_work_wait_any(none, 1, DIST_NO_TIMEOUT, NULL), DIST_INVALID_ARGUMENT, "out_index is NULL");
@@ -281,7 +283,7 @@ static dist_status misuse(dist_replica *replica, void *user_data) {
     EXPECT(dist_work_start(work), DIST_FAILED_PRECONDITION, "planned");
     EXPECT(dist_work_ready(work, 0), DIST_FAILED_PRECONDITION, "planned");
     EXPECT(dist_work_test(work, NULL), DIST_INVALID_ARGUMENT, "out_done is NULL");
-    status = dist_work_test(work, &done); /* the peer has not come */
+    status = dist_work_test(work, &done); /* the peer has not arrived */
     if (status != DIST_OK || done != 0) return dist_fail(DIST_INTERNAL, "it is done alone");
     borrowed = work;
     pthread_t thread;
@@ -293,8 +295,8 @@ static dist_status misuse(dist_replica *replica, void *user_data) {
   dist_status status = dist_barrier(replica, NULL, NULL);
   if (status == DIST_OK && id != 0) status = issue_sum(replica, &s, &work);
   if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
-  if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT); /* once more: it has ended */
-  if (status == DIST_OK) status = dist_work_cancel(work);                /* and stays as it is */
+  if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT); /* again, after it has ended */
+  if (status == DIST_OK) status = dist_work_cancel(work);                /* has no effect */
   if (status == DIST_OK) status = dist_work_test(work, &done);
   if (status == DIST_OK && done != 1) status = dist_fail(DIST_INTERNAL, "it is not done");
   dist_work_destroy(work);
@@ -308,7 +310,7 @@ static void calls_that_are_refused(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- What outlives a run ---- */
+/* ---- Works that outlive a run ---- */
 
 typedef struct leftover {
   const dist_group *group;
@@ -336,7 +338,7 @@ static void strategies_and_groups_outlive_their_works(void **state) {
   dist_work_destroy(some.works[1]);
   assert_ok(dist_group_destroy(group));
   assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "the strategy still has works");
-  assert_healthy(DIST_THREADS_CALLER, strategy); /* it is as it was */
+  assert_healthy(DIST_THREADS_CALLER, strategy); /* the strategy is unchanged */
   for (int r = 0; r < 2; r++) dist_work_destroy(all.works[r]);
   assert_ok(dist_strategy_destroy(strategy));
 }

@@ -13,7 +13,7 @@ enum what {
   OTHER_OP,
   OTHER_LENGTH,
   OTHER_COLLECTIVE,
-  OTHER_ORDER, /* blocking first */
+  OTHER_ORDER, /* the blocking collective first */
   BLOCKS,
   PLANS,
   LEAVES,
@@ -31,8 +31,8 @@ typedef struct expectation {
   const char *name;
   dist_status run, peers;
   const char *words;
-  int asynchronous, planned; /* whether it can happen there */
-  int asking;                /* who only asks is told too */
+  int asynchronous, planned; /* whether the fault is possible there */
+  int asking;                /* members that only poll also get the report */
 } expectation;
 
 static const expectation table[FAULTS] = {
@@ -59,7 +59,7 @@ typedef struct scene {
   enum ending how;
   int64_t length;
   atomic_llong now_ns;
-  atomic_int failed, gone; /* peers that were told; the fault has happened */
+  atomic_int failed, gone; /* peers that have their report; the fault has happened */
   dist_status statuses[R];
   report reports[R];
   float *data[R];
@@ -94,7 +94,7 @@ static dist_status begin(dist_replica *replica, int32_t id, int spoilt) {
 
 static dist_status end(int32_t id) { return end_works(&s.works[id], 1, s.how); }
 
-/* The one that does something wrong. */
+/* The member at fault. */
 static dist_status misbehave(dist_replica *replica, int32_t id) {
   dist_status status = DIST_OK;
   switch (s.what) {
@@ -137,14 +137,14 @@ static dist_status act(dist_replica *replica, void *user_data) {
   dist_status status = DIST_OK;
   if (s.planned) status = issue(replica, id, 1, 0, &s.works[id]);
   if (status != DIST_OK) {
-    /* The culprit was further, and gone, before this one came out of their round. */
+    /* The culprit has continued and left before this member returned from their common round. */
   } else if (id == CULPRIT) {
     status = misbehave(replica, id);
   } else {
-    /* So that the culprit's own work is surely under way. */
+    /* Ensures that the culprit's own work is in progress. */
     const int cancels = s.what == CANCELS_WORK || s.what == CANCELS_RUN;
     while (id == LAST && cancels && !atomic_load(&s.gone)) sched_yield();
-    /* So that the work is not complete before the culprit fails. */
+    /* Ensures that the work is not complete before the culprit fails. */
     while (id == LAST && s.what == FAILS_UNDER_WAY && !atomic_load(&s.failed)) sched_yield();
     status = begin(replica, id, 0);
     if (status == DIST_OK) status = end(id);
@@ -156,7 +156,7 @@ static dist_status act(dist_replica *replica, void *user_data) {
   return status;
 }
 
-/* A run in which places serve several times, small and large. */
+/* A run in which entries are reused several times, for small and large tensors. */
 static dist_status slide(dist_replica *replica, void *user_data) {
   (void)user_data;
   enum { MANY = 40 };
@@ -203,7 +203,7 @@ static void look_at_scene(const expectation *e, dist_status got, const report *e
   else
     assert_has(error->message, e->words);
   for (int r = 0; r < R; r += 2) {
-    if (s.how == LEAVING) continue; /* its function returned before */
+    if (s.how == LEAVING) continue; /* its function has already returned */
     if (s.statuses[r] != e->peers)
       fail_msg("%s: replica %d: %s: %s", e->name, r, dist_status_name(s.statuses[r]), s.reports[r].message);
     assert_has(s.reports[r].message, e->words);
@@ -225,13 +225,13 @@ static void every_fault(void **state) {
       for (int k = 0; k < 2 * 2 * (int)COUNT_OF(endings); k++) {
         const enum ending how = endings[k / 4];
         const int planned = k % 2;
-        const int leaving = what != LATE && what != OTHER_ORDER; /* where nobody waits, nothing is wrong */
+        const int leaving = what != LATE && what != OTHER_ORDER; /* if no member waits, there is no error */
         if (!(planned ? e->planned : e->asynchronous)) continue;
         if ((how == ASKING && !e->asking) || (how == LEAVING && !leaving)) continue;
         set_scene((enum what)what, planned, how, k / 2 % 2 == 0 ? 3 : 30000);
         report error;
         const dist_status got = run_on(options.threads, strategy, act, NULL, &error);
-        for (int r = 0; r < R; r++) free(s.data[r]); /* nobody touches them any more */
+        for (int r = 0; r < R; r++) free(s.data[r]); /* libdist does not use them any more */
         look_at_scene(e, got, &error);
         for (int r = 0; r < R; r++) dist_work_destroy(s.works[r]);
         assert_clean(options.threads, strategy, e->name);
@@ -292,7 +292,7 @@ static void cancelling_at_any_moment(void **state) {
   }
 }
 
-/* ---- A failure of the past ---- */
+/* ---- Failures of earlier runs ---- */
 
 static void a_work_keeps_how_it_ended(void **state) {
   (void)state;
@@ -309,13 +309,13 @@ static void a_work_keeps_how_it_ended(void **state) {
   for (int r = 0; r < R; r++) free(s.data[r]), dist_work_destroy(s.works[r]);
   int32_t done = 7;
   assert_fails(dist_work_wait(old, DIST_NO_TIMEOUT), DIST_ABORTED,
-               "earlier run"); /* not the later run's report */
+               "earlier run"); /* not the report of the later run */
   assert_fails(dist_work_test(old, &done), DIST_ABORTED, "earlier run");
   dist_work_destroy(old);
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- No memory ---- */
+/* ---- Lack of memory ---- */
 
 static dist_status use_memory(dist_replica *replica, void *user_data) {
   const dist_group *group = user_data;
@@ -372,7 +372,7 @@ static void every_allocation_fails_once(void **state) {
         assert_fails(status, DIST_RESOURCE_EXHAUSTED, "out of memory");
       }
       atomic_store(&l.refuse_at, -1);
-      assert_ok(dist_run(strategy, use_memory, group, NULL)); /* nothing of the failure is left */
+      assert_ok(dist_run(strategy, use_memory, group, NULL)); /* the failure has left nothing behind */
       assert_ok(dist_group_destroy(group));
       assert_ok(dist_strategy_destroy(strategy));
       assert_int_equal(atomic_load(&l.live), 0);
@@ -384,10 +384,10 @@ static void every_allocation_fails_once(void **state) {
 /* ---- Waits with a timeout of their own ---- */
 
 typedef struct patience {
-  int64_t each_ns; /* of one wait */
+  int64_t each_ns; /* timeout of each wait */
   int64_t pause_ns;
   int any;
-  int waits; /* made until the work ended */
+  int waits; /* number of waits until the work ended */
   dist_status status;
   report error;
 } patience;
@@ -395,7 +395,7 @@ typedef struct patience {
 static atomic_llong ticks_ns;
 static atomic_int has_left, is_at_barrier;
 
-/* Moves on with each look. */
+/* Advances with each reading. */
 static int64_t ticking_clock(void *user_data) {
   (void)user_data;
   return atomic_fetch_add(&ticks_ns, 1000000);
@@ -467,7 +467,7 @@ static void short_waits_reach_the_timeout(void **state) {
   }
 }
 
-/* Replica 0 does other things between its waits, for which replica 1 waits first. */
+/* Replica 0 does other things between its waits. Replica 1 waits for that first. */
 static dist_status wait_on_and_off(dist_replica *replica, void *user_data) {
   (void)user_data;
   enum { TIMES = 20 };

@@ -12,14 +12,14 @@ typedef struct queue {
   enum ending how;
   int planned;
   int n;
-  int misfit;   /* the late member's first one has another tag */
-  int fails_at; /* the late member fails before that one; -1: it does not */
+  int misfit;   /* the late member's first collective has another tag */
+  int fails_at; /* the late member fails before this collective; -1 = it does not fail */
   int64_t timeout_ns;
   dist_cancel *cancel;
-  size_t tensors;    /* in each all_reduce; 0: one */
-  atomic_int issued; /* by members in time, together */
-  atomic_int gone;   /* members in time that are through */
-  atomic_int failed; /* somebody has: nobody waits here any more */
+  size_t tensors;    /* in each all_reduce; 0 = one */
+  atomic_int issued; /* total of the members that are on time */
+  atomic_int gone;   /* members on time that have finished */
+  atomic_int failed; /* a member has failed, so no member waits here any more */
 } queue;
 
 static queue q;
@@ -40,7 +40,7 @@ static dist_status issue_one(dist_replica *replica, side *s, int k, int planned)
   options.planned = planned, options.timeout_ns = q.timeout_ns;
   options.cancel = q.cancel;
   options.tag = q.misfit && me == n - 1 ? "another" : "mine";
-  /* As of `exchanged`.
+  /* Handles the collectives of `exchanged`.
      @every collective but NONE, RETURN, MERGE_CALL, REDUCE_APPLY, HALO_EXCHANGE, RESHARD */
   switch (q.collective) {
     case DIST_COLLECTIVE_ALL_REDUCE:
@@ -72,11 +72,11 @@ static dist_status issue_one(dist_replica *replica, side *s, int k, int planned)
   }
 }
 
-/* What element i of member me's k-th output must be; -1: what it was. */
+/* Returns the expected element i of member me's k-th output; -1 = unchanged. */
 static int32_t expected(int32_t me, int32_t n, int k, int32_t i) {
   const int32_t root = k % n;
   int32_t sum = 0;
-  /* As of `exchanged`.
+  /* Handles the collectives of `exchanged`.
      @every collective but NONE, RETURN, MERGE_CALL, REDUCE_APPLY, HALO_EXCHANGE, RESHARD */
   switch (q.collective) {
     case DIST_COLLECTIVE_REDUCE:
@@ -116,7 +116,7 @@ static side *make_side(int32_t me) {
   return s;
 }
 
-/* The last replica comes when all others have issued everything, or can issue no more. */
+/* The last replica starts when all others have issued everything, or can issue no more. */
 static int is_late(int32_t me, int32_t n) { return me == n - 1; }
 
 static void await(atomic_int *number, int at_least) {
@@ -130,7 +130,7 @@ static dist_status destroy_all(side *s, dist_status status) {
   return status;
 }
 
-/* ---- A thousand of each ---- */
+/* ---- A thousand of each kind ---- */
 
 static dist_status issue_many(dist_replica *replica, void *user_data) {
   (void)user_data;
@@ -143,7 +143,7 @@ static dist_status issue_many(dist_replica *replica, void *user_data) {
     status = q.planned ? dist_work_start(s->works[k]) : issue_one(replica, s, k, 0);
     if (!is_late(me, n)) atomic_fetch_add(&q.issued, 1);
   }
-  /* By turns: one member never asks before all others wait. */
+  /* Members use different endings, so that some wait while others only poll. */
   const enum ending how = (q.how + me) % LEAVING;
   if (status == DIST_OK) status = end_works(s->works, (size_t)q.n, how);
   if (status == DIST_OK) status = look_at_results(s, me, n);
@@ -186,7 +186,7 @@ static void a_thousand_planned(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- The bound ---- */
+/* ---- The memory limit ---- */
 
 static dist_strategy *bounded(int32_t members, int32_t threads, int64_t async_bytes) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
@@ -194,7 +194,7 @@ static dist_strategy *bounded(int32_t members, int32_t threads, int64_t async_by
   return strategy_with(options);
 }
 
-/* Nobody can issue all before the late one comes, and nobody fails for that. */
+/* No member can issue all of its collectives before the late one arrives, and none fails because of that. */
 static dist_status issue_in_turns(dist_replica *replica, void *user_data) {
   (void)user_data;
   const int32_t me = dist_replica_id(replica), n = dist_replica_num_replicas(replica);
@@ -288,8 +288,7 @@ static const outcome outcomes[TROUBLES] = {
     {"fails", DIST_DATA_LOSS, DIST_ABORTED, "replica 2 failed with DATA_LOSS: no rows"},
 };
 
-/* With room for all, where the wait is dist_work_wait()'s; and with room for few, where it is the next
- * call's. */
+/* With enough memory for all, dist_work_wait() waits. With memory for few, the next call waits. */
 static void trouble_ends_the_wait(void **state) {
   (void)state;
   enum { R = 3 };
@@ -313,7 +312,7 @@ static void trouble_ends_the_wait(void **state) {
           if (told[r] != e->peers) fail_msg("%s: replica %d: %s", e->name, r, reports[r].message);
           assert_has(reports[r].message, e->words);
         }
-        /* Nothing of it is left. */
+        /* Nothing of the failure remains. */
         memset(&q, 0, sizeof q);
         q.n = 50, q.collective = DIST_COLLECTIVE_SCAN;
         if (run_on(threads, strategy, issue_in_turns, NULL, &error) != DIST_OK)
@@ -351,7 +350,7 @@ static void meter_free(void *memory, size_t size, size_t align, void *user_data)
 
 enum { LIST = 40 };
 
-/* Lists, whose descriptions are longer than what a place counts for them. */
+/* Lists whose descriptions are longer than an entry assumes. */
 static dist_status issue_lists(dist_replica *replica, void *user_data) {
   const dist_group *group = user_data;
   const int32_t me = dist_replica_id(replica), n = dist_replica_num_replicas(replica);
@@ -403,13 +402,13 @@ static void memory_stays_below_the_bound(void **state) {
   dist_group *group = NULL;
   assert_ok(dist_group_create(strategy, (const int32_t[]){0, 1}, 2, &group));
   for (int round = 0; round < 3; round++) {
-    /* Both want all of it, by turns; what one keeps, it lets go of for the other. */
+    /* Both channels use the whole limit in turn. Memory that one keeps is released for the other. */
     for (int g = 0; g < 2; g++) {
       for (size_t tensors = 1; tensors <= LIST; tensors += LIST - 1) {
         const long before = atomic_load(&m.now);
         atomic_store(&m.most, 0);
         run_lists(strategy, g == 0 ? NULL : group, MANY, tensors);
-        /* Handles that are complete are the host's; the last thousand of each member may be. */
+        /* Handles of completed works belong to the host: up to the last thousand of each member. */
         const long handles = 2L * R * MANY * (1024 + 130 * (long)tensors);
         assert_in_range(atomic_load(&m.most), 0, before + BOUND + handles);
         assert_in_range(atomic_load(&m.now), 0, before + BOUND + 100000);
@@ -421,7 +420,7 @@ static void memory_stays_below_the_bound(void **state) {
   assert_int_equal(atomic_load(&m.now), 0);
 }
 
-/* What a leader alone has taken when it must wait: handles, copies, places and all. */
+/* What a leader has allocated when it must wait: handles, copies, entries and everything else. */
 static dist_status fill_up(dist_replica *replica, void *user_data) {
   (void)user_data;
   const int32_t me = dist_replica_id(replica);
@@ -454,7 +453,7 @@ static void a_leader_stops_at_the_bound(void **state) {
   assert_int_equal(atomic_load(&m.now), 0);
 }
 
-/* Every allocation of the growth fails once: for that call alone, or the run; and leaves nothing behind. */
+/* Every allocation for growth fails once. Only that call or the run fails, and nothing is left behind. */
 static void growth_that_fails(void **state) {
   (void)state;
   for (size_t tensors = 1; tensors <= LIST; tensors += LIST - 1) {

@@ -8,10 +8,10 @@
 
 #include "tests/abi/recipe.h"
 
-/* How a member brings its works to an end. */
+/* How a member completes its works. */
 enum ending { FIRST_FIRST, LAST_FIRST, ANY, ASKING, DESTROYING, LEAVING, ENDINGS };
 
-/* What a work is described by, in memory that ends with the call. */
+/* The description of a work, in memory that is freed after the call. */
 typedef struct brief_call {
   call call;
   int64_t shapes[LISTS * TENSORS + TENSORS][DIMS], strides[LISTS * TENSORS + TENSORS][DIMS];
@@ -35,7 +35,7 @@ static inline void make_brief(brief_call *c) {
   options->tag = c->tag;
 }
 
-/* Issues this member's side of an exchange, or plans it. */
+/* Issues or plans this member's part of an exchange. */
 static inline dist_status issue_exchange(dist_replica *replica, const exchange *e, int32_t me,
                                          int32_t planned, int64_t bytes_per_pack, dist_work **out_work) {
   brief_call *c = malloc(sizeof *c);
@@ -87,7 +87,8 @@ static inline dist_status end_asking(dist_work **works, size_t n) {
   return first;
 }
 
-/* Ends n works, none of them NULL; with LEAVING they stay for whoever looks at them after the run. */
+/* Completes n works, none of which is NULL. With LEAVING, they are left for the test to check after the
+ * run. */
 static inline dist_status end_works(dist_work **works, size_t n, enum ending how) {
   dist_status first = DIST_OK;
   switch (how) {
@@ -107,7 +108,7 @@ static inline dist_status end_works(dist_work **works, size_t n, enum ending how
   }
 }
 
-/* An allocator that counts, aligns exactly as it was asked to and no more, and can refuse one request. */
+/* An allocator that counts, aligns exactly as requested and no more, and can reject one request. */
 typedef struct ledger {
   atomic_long requests, refuse_at, live;
 } ledger;

@@ -16,18 +16,18 @@ typedef struct rows {
 } rows;
 
 typedef struct source {
-  dist_strategy *strategy; /* whose memory its elements take */
-  const int64_t *sizes;    /* of its files, or of it */
+  dist_strategy *strategy; /* its elements take their memory from this strategy */
+  const int64_t *sizes;    /* sizes of its files, or its own size */
   int32_t replicas;        /* of the strategy */
 } source;
 
-/* A program that passes over a dataset, and what its replicas get. */
+/* A program that iterates over a dataset, and what its replicas get. */
 typedef struct passing {
-  const workers *all; /* NULL: one process */
+  const workers *all; /* NULL = one process */
   dist_dataset_options options;
   enum { ROWS, CALLBACK, FILES, BATCHES } kind;
   int64_t total;
-  int64_t totals[MOST_WORKERS]; /* where each worker has a source of its own */
+  int64_t totals[MOST_WORKERS]; /* if each worker has its own source */
   source sources[MOST_WORKERS];
   int passes;
   int32_t steps[MOST_WORKERS];
@@ -64,7 +64,7 @@ static inline dist_status make_dataset(dist_strategy *strategy, int worker, pass
   static const char *const names[] = {"a", "b", "c", "d"};
   int64_t numbers[128];
   for (int64_t i = 0; i < 128; ++i) numbers[i] = i;
-  const int64_t shape[] = {p->total, 3}; /* BATCHES: rows of three */
+  const int64_t shape[] = {p->total, 3}; /* BATCHES has rows of three */
   const dist_tensor tensor = {numbers, DIST_I64, p->kind == BATCHES ? 2 : 1, shape, NULL};
   source *const own = &p->sources[worker];
   *own = (source){strategy, p->kind == FILES ? p->totals : &p->totals[worker],
@@ -79,7 +79,7 @@ static inline dist_status make_dataset(dist_strategy *strategy, int worker, pass
   }
 }
 
-/* A failure of the test's own. */
+/* A failure that the test itself detects. */
 __attribute__((format(printf, 1, 2))) static inline dist_status wrong(const char *format, ...) {
   char text[256];
   va_list arguments;

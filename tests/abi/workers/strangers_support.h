@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job of two workers for tests in which strangers connect to its ports, and the HTTP/2 that a stranger sends.
+ * A job of two workers for tests in which strangers connect to its ports, and the HTTP/2 that a stranger
+ * sends.
  */
 #ifndef TESTS_ABI_WORKERS_STRANGERS_SUPPORT_H
 #define TESTS_ABI_WORKERS_STRANGERS_SUPPORT_H
@@ -51,8 +52,8 @@ static inline int32_t is_told(void) {
   return read(STDIN_FILENO, &byte, 1) == 1;
 }
 
-/* Prints "begun" after the first round. After tell() it computes for ROUNDS more and prints "still right"; after the
-   second tell() it ends. */
+/* Prints "begun" after the first round. After tell() it computes for ROUNDS more and prints "still right";
+   after the second tell() it ends. */
 static inline dist_status compute(void) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
@@ -81,7 +82,7 @@ static inline int play(void) {
   return say_how_it_went(compute());
 }
 
-/* ---- What comes by a socket ---- */
+/* ---- Data from strangers ---- */
 
 static inline int connected_to(const char *address) {
   const int fd = connect_to(address);
@@ -113,7 +114,7 @@ static inline size_t put_frame(unsigned char *to, int type, int flags, int strea
   return sizeof head + bytes;
 }
 
-/* A header field as HPACK has it, in full. */
+/* Writes a header field in HPACK's literal form. */
 static inline size_t put_field(unsigned char *to, const char *name, const char *text) {
   size_t used = 0;
   to[used++] = 0;

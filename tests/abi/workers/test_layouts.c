@@ -17,9 +17,10 @@ enum { DTYPE_STEP = 6 };
 enum { DTYPE_STEP = 1 };
 #endif
 
-/* ---- What is drawn ---- */
+/* ---- Random values ---- */
 
-/* Sums of them depend on the order; some are NaN, infinite, or a zero of either sign. */
+/* Fills a view with numbers whose sums depend on the order. Some are NaN, infinite, or a zero of either
+ * sign. */
 static void fill(view *v, uint64_t seed) {
   fill_view(v, seed);
   const dist_dtype dtype = v->tensor.dtype;
@@ -31,7 +32,7 @@ static void fill(view *v, uint64_t seed) {
     const uint64_t which = next_random(&seed) % 24;
     if (which > 2) continue;
     bytes[size - 1] = which == 0 ? 0x80 : 0; /* -0, +0 */
-    if (which == 2) {                        /* the one NaN that arithmetic makes of numbers */
+    if (which == 2) {                        /* the NaN that arithmetic on numbers produces */
       if (next_random(&seed) % 4 != 0) continue;
       bytes[size - 1] = dtype == DIST_F16 ? 0x7E : 0x7F;
       bytes[size - 2] = dtype == DIST_F16 ? 0 : dtype == DIST_F64 ? 0xF8 : 0xC0;
@@ -41,7 +42,7 @@ static void fill(view *v, uint64_t seed) {
   save_view(v);
 }
 
-/* `whole` elements in eight parts, some of them empty. */
+/* Divides `whole` elements into eight parts, some of which may be empty. */
 static void cut(int64_t whole, uint64_t *seed, int64_t *parts) {
   int64_t left = whole;
   for (int r = 0; r < ALL; ++r) {
@@ -51,8 +52,9 @@ static void cut(int64_t whole, uint64_t *seed, int64_t *parts) {
   }
 }
 
-/* Elements of the largest tensor of a class. In one process up to 96 bytes lie in a slot, and up to 219 beside it. Over
- * workers, what all get of eight members goes by owner from 32 KiB each on, in all layouts; what not all get always does. */
+/* Returns the number of elements of the largest tensor of a class. In one process, up to 96 bytes are in a
+ * slot, and up to 219 next to it. Over workers, data that all members get are exchanged by owners from 32 KiB
+ * per member on, in all layouts; other data always are. */
 static int64_t elements_of_class(int k, int32_t collective, dist_dtype dtype) {
   static const int64_t bytes[CLASSES] = {0, 0, 88, 112, 208, 600, 4 << 10};
   const int to_all = collective == DIST_COLLECTIVE_ALL_REDUCE || collective == DIST_COLLECTIVE_SCAN;
@@ -67,7 +69,7 @@ typedef struct planned_case {
   char message[sizeof((report *)NULL)->message];
 } planned_case;
 
-/* A case of the table, with tensors of one dimension. */
+/* Draws a case of the table, with one-dimensional tensors. */
 static void draw_case(planned_case *c, int32_t collective, dist_reduce_op op, dist_dtype dtype,
                       int32_t numerics, int64_t elements, uint64_t *seed) {
   exchange *e = &c->e;
@@ -96,7 +98,7 @@ static void draw_case(planned_case *c, int32_t collective, dist_reduce_op op, di
       out[r] = cuts(collective) ? parts[r] : whole;
     }
     if (collective == DIST_COLLECTIVE_ALL_TO_ALL) {
-      /* One list of splits for all tensors of a call. */
+      /* All tensors of a call have the same splits. */
       memset(out, 0, sizeof out);
       for (int p = 0; p < ALL; ++p) {
         e->has_splits[p] = 1;
@@ -116,14 +118,14 @@ static void draw_case(planned_case *c, int32_t collective, dist_reduce_op op, di
   }
 }
 
-/* ---- Cases in a row ---- */
+/* ---- A sequence of cases ---- */
 
 typedef struct batch {
   planned_case *cases;
   size_t n;
 } batch;
 
-/* All of them in one run. What is refused where it is called ends neither the run nor what comes next. */
+/* Plays all cases in one run. A rejected call ends neither the run nor the cases after it. */
 static dist_status play_batch(dist_replica *replica, void *user_data) {
   const batch *all = user_data;
   for (size_t k = 0; k < all->n; ++k) (void)do_exchange(replica, &all->cases[k].e);
@@ -143,13 +145,13 @@ static void begin_batch(dist_replica *replica, const batch *all, int planned, di
   }
 }
 
-/* All of them under way at once. */
+/* Plays all cases at the same time. */
 static dist_status play_batch_later(dist_replica *replica, void *user_data) {
   const batch *all = user_data;
   const int32_t me = dist_replica_id(replica);
   dist_work *works[CASES] = {0};
   begin_batch(replica, all, 0, works);
-  /* From the middle on, so that the order of waiting is not that of their begin. */
+  /* From the middle on, so that the order of waiting differs from that of starting. */
   for (size_t i = 0; i < all->n; ++i) {
     const size_t k = (i + all->n / 2) % all->n;
     exchange *e = &all->cases[k].e;
@@ -161,14 +163,14 @@ static dist_status play_batch_later(dist_replica *replica, void *user_data) {
   return dist_barrier(replica, NULL, NULL);
 }
 
-/* All of them planned, and then all under way at once, twice. */
+/* Plans all cases, and then runs all of them at the same time, twice. */
 static dist_status play_batch_planned(dist_replica *replica, void *user_data) {
   const batch *all = user_data;
   const int32_t me = dist_replica_id(replica);
   dist_work *works[CASES] = {0};
   begin_batch(replica, all, 1, works);
   for (int round = 0; round < 2; ++round) {
-    /* Replicas begin in different orders. */
+    /* Replicas start them in different orders. */
     for (size_t i = 0; i < all->n; ++i) {
       const size_t k = (i + (size_t)me * 7) % all->n;
       exchange *e = &all->cases[k].e;
@@ -216,7 +218,7 @@ static void play_expected(batch *all, size_t *refused) {
   }
 }
 
-/* Where two results begin to differ; their size, where they do not. */
+/* Returns the first position at which two results differ, or their size if they do not. */
 static size_t first_difference(dist_dtype dtype, const unsigned char *a, const unsigned char *b,
                                size_t bytes) {
   if (memcmp(a, b, bytes) == 0) return bytes;
@@ -278,7 +280,7 @@ static void hold_layouts(batch *all, tally *counted) {
   free_batch(all);
 }
 
-/* All sizes of one collective. */
+/* Adds all sizes of one collective. */
 static void add_cases(batch *all, int32_t collective, dist_reduce_op op, dist_dtype dtype, int32_t numerics,
                       uint64_t *seed) {
   for (int k = 0; k < CLASSES; ++k) {
@@ -310,7 +312,7 @@ static void every_layout_has_the_bits_of_one_process(void **state) {
           counted.refused, COUNT_OF(layouts));
 }
 
-/* ---- Any layout in memory, axis, place ---- */
+/* ---- Any memory layout, axis and placement ---- */
 
 static dist_status play_one(dist_replica *replica, void *user_data) {
   return do_exchange(replica, user_data);
@@ -337,7 +339,7 @@ static void every_layout_gives_what_the_equations_say(void **state) {
 
 /* ---- Large tensors ---- */
 
-/* All replicas read one tensor, each its lists from another place on. */
+/* All replicas read from one tensor, each its lists from a different position. */
 typedef struct large {
   int32_t collective;
   dist_reduce_op op;
@@ -430,7 +432,7 @@ static void large_tensors_go_by_owner(void **state) {
   }
 }
 
-/* More than the 64 MiB that a worker has for tensors on their way, so that they come in two pieces or more. */
+/* More than the 64 MiB of a worker's staging memory, so that they are sent in two or more pieces. */
 static void larger_ones_go_in_pieces(void **state) {
   (void)state;
   const struct {

@@ -8,7 +8,7 @@
  */
 #include "../layouts_support.h"
 
-/* ---- The same contributions, dealt otherwise ---- */
+/* ---- The same contributions, distributed differently ---- */
 
 enum { DEALT = 24, DEALT_SIZE = 40 };
 
@@ -19,8 +19,8 @@ typedef struct deal {
   int weighted;
   const unsigned char *in; /* DEALT tensors */
   const double *weights;
-  int order[DEALT];   /* which comes first */
-  int first[ALL + 1]; /* of a replica's, in that order */
+  int order[DEALT];   /* the order of the contributions */
+  int first[ALL + 1]; /* the first contribution of each replica, in that order */
   unsigned char out[ALL][DEALT_SIZE * 8];
 } deal;
 
@@ -44,7 +44,7 @@ static dist_status play_deal(dist_replica *replica, void *user_data) {
   return dist_all_reduce(replica, d->op, in, &out, 1, &options, NULL);
 }
 
-/* Each of `replicas` gets one at least. REPRODUCIBLE sums do not know who brings which. */
+/* Each of `replicas` gets at least one. REPRODUCIBLE sums do not depend on which replica has which. */
 static void deal_out(deal *d, int replicas, int shuffled, uint64_t *seed) {
   for (int i = 0; i < DEALT; ++i) d->order[i] = i;
   for (int i = DEALT - 1; shuffled && i > 0; --i) {
@@ -91,7 +91,7 @@ static void who_brings_what_changes_no_sum(void **state) {
         run_on_workers(&others[l], play_deal, &d);
         const size_t size = size_of(dtype);
         for (int r = 0; r < replicas; ++r)
-          for (size_t i = 0; i < DEALT_SIZE; ++i) /* which of two NaN it is depends on the order */
+          for (size_t i = 0; i < DEALT_SIZE; ++i) /* the order determines which of two NaN is the result */
             if (!same_element(dtype, d.out[r] + i * size, expected + i * size))
               fail_msg("%s: dtype %d, numerics %d, %s: element %zu of replica %d is another one",
                        other_layouts[l], (int)dtype, (int)d.numerics, d.weighted ? "weighted" : "plain", i,

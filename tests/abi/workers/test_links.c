@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * experimental/links.h: a program that contains a link module and registers it. The module is that of examples/link_module.
- * For some tests it also knows the workers of the job, through files.
+ * experimental/links.h: a program that contains a link module and registers it. The module is that of
+ * examples/link_module. For some tests it also knows the workers of the job, through files.
  */
 #include "../processes_support.h"
 
 #include <dist/experimental/links.h>
 #include <dist/experimental/rendezvous.h>
 
-enum { OF_OTHER_TESTS = 2 }; /* modules that they register in this process */
+enum { OF_OTHER_TESTS = 2 }; /* modules that other tests register in this process */
 
 const dist_link_functions *dist_link_module(void);
 
@@ -34,7 +34,7 @@ static void print(const char *text, size_t size, void *user_data) {
 
 /* ---- A module that knows the job ---- */
 
-/* The answers of its `meet`. */
+/* The results of its `meet`. */
 static int own_rank = -1;
 static int job_size = 2;
 static int calls_until_known;
@@ -77,7 +77,7 @@ static dist_status register_meeting(int32_t *out_transport) {
   return dist_link_register(&functions, out_transport);
 }
 
-/* Two strategies, one after the other, which meet twice. */
+/* Creates two strategies, one after the other, which call `meet` twice. */
 static int play_meeting(int number) {
   unsetenv("TF_CONFIG");
   own_rank = number;
@@ -198,7 +198,7 @@ static void a_meeting_through_a_module_can_fail(void **state) {
   snprintf(path, sizeof path, "%s/%d", folder, (int)rounds);
   assert_int_equal(unlink(path), 0);
   assert_int_equal(rmdir(folder), 0);
-  /* Each call is a round of its own, whatever became of the one before. */
+  /* Each call is a separate round, whatever the result of the previous one. */
   assert_int_equal(rounds, 2);
   own_rank = 2;
   does_not_meet(transport, DIST_INVALID_ARGUMENT, "the rank (tcp-job) is 2, but must be 0 to 1");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * More workers, and more replicas of all workers, than fit into any fixed table: they compute the bits of one process
- * with all replicas, and reports name the worker at fault.
+ * More workers, and more replicas of all workers, than fit into any fixed table: they compute the bits of one
+ * process with all replicas, and reports name the worker at fault.
  */
 #include "../processes_support.h"
 
@@ -13,10 +13,10 @@ enum { MOST_REPLICAS = 1200, ELEMENTS = 40, EACH = 300, PROCESSES = 4, WORKERS =
     if (status_ != DIST_OK) return status_; \
   } while (0)
 
-/* ---- What the replicas compute ---- */
+/* ---- The computation ---- */
 
 typedef struct seen {
-  uint64_t digest[MOST_REPLICAS]; /* of what each replica has received */
+  uint64_t digest[MOST_REPLICAS]; /* digests of what each replica has received */
 } seen;
 
 static void see(uint64_t *digest, const void *data, size_t bytes) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workers that mpirun has started, whose link module is the one of that MPI. They have no TF_CONFIG and no port.
+ * Workers that mpirun has started, whose link module is the one of that MPI. They have no TF_CONFIG and no
+ * port.
  */
 #include "../processes_support.h"
 #include "tests/skip.h"
@@ -17,7 +18,7 @@ enum { REPLICAS = 2, LARGE = 300000 };
     if (status_ != DIST_OK) return status_; \
   } while (0)
 
-/* The number that the launcher has given to this process. */
+/* Returns the number that the launcher has assigned to this process. */
 static int launched_as(void) {
   const char *text = getenv("OMPI_COMM_WORLD_RANK");
   if (text == NULL) text = getenv("PMI_RANK");
@@ -27,7 +28,7 @@ static int launched_as(void) {
 /* ---- The workers ---- */
 
 typedef struct seen {
-  uint64_t digest[256]; /* of each replica, by its id */
+  uint64_t digest[256]; /* by replica id */
 } seen;
 
 static void see(uint64_t *digest, const void *data, size_t bytes) {
@@ -78,7 +79,7 @@ static void print(const char *text, size_t size, void *user_data) {
   printf("%.*s\n", (int)size, text);
 }
 
-/* Two strategies, one after the other. */
+/* Runs two strategies, one after the other. */
 static dist_status compute(int32_t kind, int32_t replicas, seen *all) {
   memset(all, 0, sizeof *all);
   for (int turn = 0; turn < 2; ++turn) {
@@ -192,7 +193,7 @@ static int play_host(void) {
   return wrong > 0 ? 6 : code;
 }
 
-/* MPI ends after the strategy, or before it. */
+/* MPI is finalized after the strategy has ended, or before. */
 static int play_finalize(int before) {
   int level = 0;
   float value = 0;
@@ -218,7 +219,7 @@ static int play_level(void) {
   return code;
 }
 
-/* Only worker 0 creates a strategy. The other process waits until it has said how that went. */
+/* Only worker 0 creates a strategy. The other process waits until worker 0 has written the result. */
 static int play_alone(void) {
   const char *const file = getenv("TEST_FILE");
   dist_strategy *strategy = NULL;
@@ -231,7 +232,7 @@ static int play_alone(void) {
   return 0;
 }
 
-/* After a strategy that went well, worker 1 fails. The other one would never end by itself. */
+/* After a successful strategy, worker 1 fails. The other one would never end by itself. */
 static int play_exit(void) {
   dist_strategy *strategy = NULL;
   float value = 0;
@@ -245,7 +246,7 @@ static int play_exit(void) {
   return 7;
 }
 
-/* Worker 1 returns from main() without destroying its strategy. The other one calls it once more. */
+/* Worker 1 returns from main() without destroying its strategy. The other one makes one more call. */
 static int play_return(void) {
   dist_strategy *strategy = NULL;
   float value = 0;
@@ -274,7 +275,8 @@ static int play(const char *part) {
 
 /* ---- The tests ---- */
 
-/* Starts `n` processes; 0: one without a launcher. `option`: of the launcher; may be NULL. */
+/* Starts `n` processes, or one without a launcher if n is 0. `option` is passed to the launcher, and may be
+ * NULL. */
 static process launch_with(const char *option, int n, const char *part, const char *const *environment) {
   process p = {0};
   int out[2];
@@ -287,7 +289,7 @@ static process launch_with(const char *option, int n, const char *part, const ch
   if (p.pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     setenv("DIST_TRANSPORT", MODULE, 1);
-    /* For tests in containers; harmless elsewhere. */
+    /* Needed in containers, and harmless elsewhere. */
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     for (; environment != NULL && *environment != NULL; ++environment) putenv((char *)*environment);
@@ -384,7 +386,7 @@ static void a_process_that_fails_ends_the_job(void **state) {
   const char *const environment[] = {"DIST_LEASE_SECONDS=1", NULL};
   process job = launch(2, "exits", environment);
   assert_int_not_equal(end_of(&job), 0);
-  assert_true(WIFEXITED(job.status)); /* it was not this test that ended it */
+  assert_true(WIFEXITED(job.status)); /* it was not killed by this test */
 }
 
 static void a_process_that_returns_is_lost(void **state) {
@@ -438,7 +440,7 @@ static void processes_may_create_no_strategy(void **state) {
   process job = launch(3, "nothing", NULL);
   ends_well(&job);
   said_often(&job, "no strategy", 3);
-  /* All or none: MPI starts when all processes take part. */
+  /* All or none of them: MPI starts only when all processes take part. */
   char file[] = "/tmp/dist-mpi-XXXXXX";
   const int fd = mkstemp(file);
   assert_true(fd >= 0);

@@ -16,13 +16,13 @@ enum { MOST_RUNS = 1000, GRACE_NS = 1000 };
 
 typedef struct job {
   char path[64];
-  int64_t notice_at; /* of the calls of the worker's own start; -1: there is none */
-  int notified;      /* which worker */
+  int64_t notice_at; /* the call since this start of the worker at which the notice comes; -1 = none */
+  int notified;      /* the worker that gets it */
   int64_t grace_ns;
-  stepping_clock *clock; /* moved on by each run of worker 0 */
-  /* What each worker has come to. */
+  stepping_clock *clock; /* each run of worker 0 advances it */
+  /* The results of each worker. */
   int64_t calls[MOST_WORKERS];
-  int64_t saved[MOST_WORKERS]; /* the calls at which it was saved for the first time; -1: it was not */
+  int64_t saved[MOST_WORKERS]; /* the number of calls at the first save; -1 = not saved */
   float values[MOST_WORKERS];
 } job;
 
@@ -121,7 +121,7 @@ static void all_save_between_the_same_runs(void **state) {
       all_end_alike(&all, threads, &kept, replicas_of(&all));
       assert_in_range(kept.calls[0], 5, 15);
       end_workers(&all);
-      /* The next start, of other replicas, goes on. */
+      /* The next start continues with a different number of replicas. */
       const int64_t before = kept.calls[0];
       const float value = kept.values[0];
       all = workers_of("1+1", (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
@@ -151,19 +151,19 @@ static void the_job_goes_on_until_its_grace_is_over(void **state) {
     kept.notified = all.n - 1;
     on_workers(&all, train, &kept, threads);
     all_end_alike(&all, threads, &kept, replicas_of(&all));
-    /* By worker 0's clock four runs are the grace. */
+    /* On worker 0's clock, the grace period is four runs. */
     assert_in_range(kept.calls[0] - kept.saved[0], 4, 8);
     end_workers(&all);
     remove(kept.path);
   }
 }
 
-/* ---- Worker 1 waits for worker 0, which is in a run until that wait is over ---- */
+/* ---- Worker 1 waits for worker 0, whose run lasts until that wait has ended ---- */
 
 typedef struct cancelled_wait {
-  dist_cancel *cancel;            /* NULL: dist_strategy_cancel() */
-  int by_run;                     /* the wait is that of dist_preemption_run() */
-  _Atomic(dist_strategy *) waits; /* worker 1, once it waits */
+  dist_cancel *cancel;            /* NULL = dist_strategy_cancel() */
+  int by_run;                     /* dist_preemption_run() waits */
+  _Atomic(dist_strategy *) waits; /* worker 1's, when it waits */
   atomic_int is_over;
   atomic_int goes_on;
 } cancelled_wait;
@@ -172,7 +172,7 @@ static dist_status cancel_the_other(dist_replica *replica, void *user_data) {
   cancelled_wait *kept = user_data;
   (void)replica;
   while (!atomic_load(&kept->is_over)) {
-    /* One that comes before the wait has begun is not for it, but for a cancel object's. */
+    /* A strategy's cancel does not apply to a wait that has not begun, but a cancel object does. */
     dist_strategy *const other = atomic_load(&kept->waits);
     const dist_status status = other == NULL          ? DIST_OK
                                : kept->cancel != NULL ? dist_cancel_signal(kept->cancel, "enough")
@@ -223,7 +223,7 @@ static void a_wait_for_worker_0_can_be_cancelled(void **state) {
   (void)state;
   for (int way = 0; way < 3; ++way) {
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-    options.timeout_ns = 20 * INT64_C(1000000000); /* a guard */
+    options.timeout_ns = 20 * INT64_C(1000000000); /* for hangs only */
     workers all = workers_of("1+1", options);
     cancelled_wait kept = {.by_run = way == 2};
     if (way != 0) assert_ok(dist_cancel_create(NULL, &kept.cancel));
@@ -281,7 +281,7 @@ static void what_cannot_be_is_refused(void **state) {
   options.path = "/nowhere/at/all";
   assert_int_equal(dist_preemption_handler_create(strategy, &options, &handler), DIST_FAILED_PRECONDITION);
   assert_has(dist_last_error(), "belongs to another strategy");
-  /* A file that says what no handler has written. */
+  /* A file with content that no handler writes. */
   char path[] = "/tmp/dist-preemption-XXXXXX";
   close(mkstemp(path));
   const char *const keys[] = {"preemption.total_run_calls"};

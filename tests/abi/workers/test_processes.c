@@ -7,10 +7,10 @@
 
 enum { REPLICAS = 2, ELEMENTS = 3000 };
 
-/* ---- What each worker computes: one number for all that it has seen ---- */
+/* ---- Each worker's computation: one digest of everything that it has seen ---- */
 
 typedef struct seen {
-  uint64_t digest[256]; /* of each replica, by its id */
+  uint64_t digest[256]; /* by replica id */
 } seen;
 
 static void see(uint64_t *digest, const void *data, size_t bytes) {
@@ -57,7 +57,8 @@ static dist_status collectives(dist_replica *replica, void *user_data) {
   return dist_barrier(replica, NULL, NULL);
 }
 
-/* Runs, a variable with the chief's initial value, a reduction from outside, and two strategies one after the other. */
+/* Makes runs, a variable with the chief's initial value and a reduction in the cross-replica context, with
+ * two strategies one after the other. */
 static dist_status compute(int32_t kind, int32_t replicas, seen *all) {
   memset(all, 0, sizeof *all);
   for (int turn = 0; turn < 2; ++turn) {
@@ -118,7 +119,7 @@ static void they_compute_what_one_process_does(void **state) {
   }
 }
 
-/* ---- One of them is not as the others ---- */
+/* ---- One worker at fault ---- */
 
 static const char *fault = "";
 static int own_number;
@@ -146,12 +147,12 @@ static int play_fault(void) {
   dist_status status = dist_strategy_create(&options, &strategy);
   if (status == DIST_OK) status = dist_run(strategy, take_part, NULL, NULL);
   const int code = say_how_it_went(status);
-  /* Who has been told waits for nobody. */
+  /* A worker that has received the report waits for no other. */
   if (dist_strategy_destroy(strategy) != DIST_OK) return 2;
   return code;
 }
 
-/* The workers that go on end with `words`, all with the same text where worker 0 is one of them. */
+/* The remaining workers end with `words`, and with the same text if worker 0 is one of them. */
 static void survivors_say(const job *all, const char *words) {
   for (int w = 0; w < all->n; ++w) {
     process *p = (process *)&all->processes[w];
@@ -163,7 +164,8 @@ static void survivors_say(const job *all, const char *words) {
 }
 
 static const char *const two_replicas[] = {"DIST_REPLICAS=2", NULL};
-/* Where a lease is waited for. A loaded machine may stop anybody for so long: nobody is to live through it there. */
+/* For tests that wait for a lease. A loaded machine may stop any process that long, so these tests do not
+ * require that a worker survives. */
 static const char *const short_lease[] = {"DIST_REPLICAS=2", "DIST_LEASE_SECONDS=1", NULL};
 
 static void a_killed_worker_is_named(void **state) {
@@ -179,7 +181,7 @@ static void a_stopped_worker_is_named_after_its_lease(void **state) {
   job all = job_of(3);
   start(&all, "stopped", short_lease);
   survivors_say(&all, "UNAVAILABLE by worker 1: ");
-  /* It goes on when the others have given it up, and is told so. */
+  /* It continues after the others have declared it lost, and learns that. */
   process *stopped = &all.processes[1];
   kill(stopped->pid, SIGCONT);
   assert_int_equal(end_of(stopped), 1);
@@ -200,7 +202,7 @@ static void a_pause_shorter_than_the_lease_changes_nothing(void **state) {
   ends_well(&all.processes[1]);
 }
 
-/* Worker 0 is stopped in a collective for longer than its timeout, and worker 1 arrives meanwhile. */
+/* Worker 0 is stopped in a collective for longer than its timeout. Meanwhile, worker 1 arrives. */
 enum { PATIENCE_S = 3 };
 
 static void say(const char *words) {
@@ -240,7 +242,7 @@ static void a_worker_that_arrives_during_a_stop_is_not_blamed(void **state) {
   const char *const environment[] = {"DIST_LEASE_SECONDS=100", NULL};
   job all = job_of(2);
   start(&all, "stop", environment);
-  /* Otherwise the stop could keep worker 0's part of the barrier from worker 1. */
+  /* Otherwise, the stop could prevent worker 0's part of the barrier from reaching worker 1. */
   assert_true(has_said(&all.processes[1], "met\n"));
   assert_true(has_said(&all.processes[0], "in\n"));
   kill(all.processes[0].pid, SIGSTOP);
@@ -277,7 +279,7 @@ static void who_fails_or_disagrees_is_named_alike_everywhere(void **state) {
   }
 }
 
-/* ---- Going on with a worker that was started again ---- */
+/* ---- Continuing with a restarted worker ---- */
 
 static dist_status sum_once(dist_replica *replica, void *user_data) {
   const float one = 1;
@@ -288,7 +290,7 @@ static dist_status sum_once(dist_replica *replica, void *user_data) {
   return dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, NULL, NULL);
 }
 
-/* Whoever loses a worker makes a new strategy, which waits for the one that is started again. */
+/* A worker that has lost a peer creates a new strategy, which waits for the restarted one. */
 static int play_again(void) {
   dist_status status = DIST_UNAVAILABLE;
   for (int attempt = 0; attempt < 2 && status == DIST_UNAVAILABLE; ++attempt) {
@@ -313,7 +315,7 @@ static void a_worker_that_starts_again_joins_the_next_strategy(void **state) {
   job all = job_of(3);
   start(&all, "again", NULL);
   assert_int_equal(end_of(&all.processes[1]), 128 + SIGKILL);
-  /* Before or after the others have given the first one up. */
+  /* Before or after the others have declared the first process lost. */
   start_as(&all, 1, 1, "again", again);
   for (int w = 0; w < 3; ++w) {
     ends_well(&all.processes[w]);
@@ -329,7 +331,7 @@ static void a_second_start_is_refused_and_changes_nothing(void **state) {
   (void)state;
   job all = job_of(2);
   start_as(&all, 1, 1, "whole", two_replicas);
-  /* It listens when its connection is taken. */
+  /* It listens as soon as it accepts a connection. */
   for (int i = 0, found = 0; !found && i < GUARD_S * 100; ++i) {
     const int fd = connect_to(all.addresses[1]);
     found = fd >= 0;
@@ -353,14 +355,14 @@ static void who_does_not_know_the_secret_is_no_worker(void **state) {
   start_as(&all, 1, 1, "whole", guesses);
   process *intruder = &all.processes[1];
   assert_int_equal(end_of(intruder), 1);
-  /* It has tried until its deadline, because another worker 0 might have come. */
+  /* It tried until its deadline, because another worker 0 might have come. */
   assert_non_null(strstr(intruder->text, "DEADLINE_EXCEEDED by worker 0: "));
   assert_non_null(strstr(intruder->text, "secret"));
   assert_null(strstr(intruder->text, "barley"));
   start_as(&all, 1, 1, "whole", knows);
   ends_well(&all.processes[0]);
   ends_well(&all.processes[1]);
-  /* Who waits for the worker hears of who came in its name. */
+  /* A worker that waits for another one reports the processes that pretended to be it. */
   all = job_of(2);
   const char *const waits[] = {"DIST_JOB_SECRET=open sesame", "DIST_LEASE_SECONDS=1", NULL};
   const char *const tries[] = {"DIST_JOB_SECRET=open barley", "DIST_LEASE_SECONDS=1", NULL};

@@ -8,8 +8,8 @@
 enum { WORKERS = 3 };
 
 #if defined(__SANITIZE_ADDRESS__)
-/* When a worker exits, a thread of gRPC may be in the middle of a TLS handshake, whose memory then counts as a leak. The
- * tests of core/net/grpc check what libdist itself allocates there. */
+/* When a worker exits, a thread of gRPC may be in the middle of a TLS handshake, whose memory then counts as
+ * a leak. The tests of core/net/grpc check what libdist itself allocates there. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) { return "leak:libcrypto.so\nleak:libgrpc.so"; }
 #endif
@@ -34,7 +34,7 @@ static int play_one_run(void) {
   return dist_strategy_destroy(strategy) != DIST_OK ? 2 : code;
 }
 
-/* Runs, and re-forms until all are there again. */
+/* Runs, and re-forms until all workers take part again. */
 static int play_until_all(void) {
   dist_strategy *strategy = NULL;
   dist_status status = create(GUARD_S, &strategy);
@@ -45,7 +45,7 @@ static int play_until_all(void) {
     if (status == DIST_OK && said++ == 0) printf("first run OK\n"), fflush(stdout);
     int32_t due = 1;
     if (status == DIST_OK) status = dist_strategy_reform_due(strategy, &due);
-    /* Worker 0 may still be in a run, with the certificate that it had. */
+    /* Worker 0 may still be in a run with its previous certificate. */
     while (due && (status = dist_strategy_reform(strategy, NULL)) == DIST_UNAVAILABLE) {
     }
     if (status == DIST_OK) status = dist_strategy_query(strategy, &is);
@@ -56,7 +56,7 @@ static int play_until_all(void) {
   return dist_strategy_destroy(strategy) != DIST_OK ? 2 : code;
 }
 
-/* ---- The test's ---- */
+/* ---- The test's side ---- */
 
 static char folder[64] = "/tmp/dist-certificates-XXXXXX";
 
@@ -71,7 +71,7 @@ static int shell(const char *format, ...) {
   return system(text);
 }
 
-/* An authority, and a certificate for the host that all workers are on to each of them. 0: they are there. */
+/* Makes an authority, and a certificate for each worker. Returns 0 if this succeeds. */
 static int issue(const job *all) {
   const char *const key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
   int failed = shell("openssl req -x509 %s -keyout ca.key -out ca.pem -days 2 -subj /CN=ca", key);

@@ -21,7 +21,7 @@ typedef struct training {
   float step;
 } training;
 
-/* The weight gets a sum over all replicas that is another one in each step; the step counts. */
+/* Adds to the weight a sum over all replicas that differs in each step, and counts the step. */
 static dist_status take_step(dist_replica *replica, void *user_data) {
   const training *t = user_data;
   float part = t->step / (float)(3 + dist_replica_id(replica));
@@ -56,7 +56,7 @@ static dist_status make_variables(training *t) {
   return DIST_OK;
 }
 
-/* Loads from and saves to a path, where that is not NULL. */
+/* Loads from one path and saves to another, unless they are NULL. */
 static dist_status train(training *t, const char *from, int steps, const char *to) {
   TRY(make_variables(t));
   if (from != NULL) TRY(dist_checkpoint_load(t->strategy, from, t->variables, VARIABLES, NULL));
@@ -84,7 +84,7 @@ static int run(const char *from, int steps, const char *to) {
   return dist_strategy_destroy(t.strategy) != DIST_OK ? 2 : code;
 }
 
-/* Saves until it fails; the last of three workers ends itself on the way. */
+/* Saves until it fails. The last of three workers ends itself in the meantime. */
 static int save_until_one_dies(const char *to, int worker) {
   training t = {.step = 0};
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
@@ -114,7 +114,7 @@ static int play(const char *part, int worker) {
   return run(resumes ? first : NULL, STEPS, resumes ? NULL : own);
 }
 
-/* Plays a part by so many workers, and wants `words` of each. */
+/* Plays a part with this number of workers, and expects `words` from each. */
 static void all_play(const char *part, int workers, const char *folder, const char *words) {
   char replicas[32];
   char checkpoints[96];
@@ -130,7 +130,7 @@ static void all_play(const char *part, int workers, const char *folder, const ch
   }
 }
 
-/* What one process with all replicas comes to: the sums are folded by replica. */
+/* The result of one process with all replicas: the sums are folded by replica. */
 static void words_after(int steps, char *out, size_t size) {
   float weight = 0;
   for (int s = 1; s <= steps; ++s) {
@@ -160,7 +160,7 @@ static void worker_0_writes_and_any_layout_goes_on(void **state) {
     all_play("resume", 4, folder, whole);
     assert_int_equal(remove(paths[0]), 0);
   }
-  assert_int_equal(remove(folder), 0); /* nothing else is left in it */
+  assert_int_equal(remove(folder), 0); /* the folder is empty otherwise */
 }
 
 static void who_cannot_write_tells_the_others(void **state) {

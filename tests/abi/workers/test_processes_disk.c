@@ -54,7 +54,7 @@ static int entries(const char *folder) {
   return n - 2;
 }
 
-/* A disk of its own, too small for the checkpoint. */
+/* Mounts a separate disk that is too small for the checkpoint. */
 static int make_small_disk(const char *folder) {
   if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return 0;
   if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) return 0;
@@ -83,7 +83,7 @@ static dist_status train(const char *folder, const char *good_path, const char *
   if (worker == 0) printf("left %d\n", entries(folder) - before);
   TRY(dist_run(strategy, add_one, variable, NULL));
   TRY(values_are(strategy, variable, 2 * WORKERS));
-  /* Where there is room again. */
+  /* To a folder with enough space. */
   const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
   if (setrlimit(RLIMIT_FSIZE, &none) != 0) return dist_fail(DIST_INTERNAL, "setrlimit");
   TRY(dist_checkpoint_save(strategy, good_path, &variable, 1, NULL));
@@ -116,7 +116,7 @@ static int play(const char *kind, int worker) {
   return status == DIST_OK ? 0 : 1;
 }
 
-/* All have the words of worker 0, whose path it is and which knows why. */
+/* All workers report the message of worker 0, which knows the path and the cause. */
 static void play_on(const char *kind, const char *words) {
   char good_path[] = "/tmp/dist-good-XXXXXX";
   const int file = mkstemp(good_path);
@@ -126,7 +126,7 @@ static void play_on(const char *kind, const char *words) {
   snprintf(setting, sizeof setting, "GOOD_PATH=%s", good_path);
   const char *const environment[] = {setting, NULL};
   job all = job_of(WORKERS);
-  /* Worker 0 says first whether there can be such a disk. */
+  /* Worker 0 first prints whether it can mount such a disk. */
   start_as(&all, 0, 0, kind, environment);
   start_as(&all, 1, 1, kind, environment);
   start_as(&all, 2, 2, kind, environment);

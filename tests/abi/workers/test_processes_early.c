@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workers that are processes, of which one fails or ends before it has met the others: they learn of it when they start,
- * and none waits for its deadline. TEST_LAUNCHES is how many jobs are launched (default 6).
+ * Workers that are processes, of which one fails or ends before it has met the others: they learn of it when
+ * they start, and none waits for its deadline. TEST_LAUNCHES is how many jobs are launched (default 6).
  */
 #include "../processes_support.h"
 
@@ -26,7 +26,7 @@ static dist_status sum(dist_replica *replica, void *user_data) {
 
 /* ---- The workers ---- */
 
-enum { PATIENCE_NS = 300000000 }; /* of those that end before the others start */
+enum { PATIENCE_NS = 300000000 }; /* of workers that end before the others start */
 
 static int end_with(dist_status status) {
   const int code = say_how_it_went(status);
@@ -58,7 +58,7 @@ static int play(const char *part) {
     return dist_strategy_shutdown(strategy, 0) == DIST_OK && dist_strategy_destroy(strategy) == DIST_OK ? 0
                                                                                                         : 2;
   }
-  /* They form a generation after a run that has failed, and then go on. */
+  /* They form a generation after a failed run, and then continue. */
   dist_run_options first = DIST_RUN_OPTIONS_INIT;
   if (early) first.timeout_ns = PATIENCE_NS;
   status = dist_run(strategy, sum, &differs, &first);
@@ -77,7 +77,7 @@ static void a_worker_0_that_starts_later_fails_at_once(void **state) {
   (void)state;
   const struct {
     const char *part;
-    const char *said; /* by worker 1 before worker 0 starts */
+    const char *said; /* printed by worker 1 before worker 0 starts */
     const char *words;
   } cases[] = {{"run", "INVALID_ARGUMENT", "ABORTED by worker 1"},
                {"nothing", "went well", "UNAVAILABLE by worker 1"},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Strangers without the job's secret flood the port of a worker, of an RPC server and of a parameter server, with and
- * without TLS. The process must not grow by 64 MiB, its job must continue, and a peer that knows the secret must get in
- * while the strangers hold their connections. A process that had no descriptors left for a moment must accept
- * connections again.
+ * Strangers without the job's secret flood the port of a worker, of an RPC server and of a parameter server,
+ * with and without TLS. The process must not grow by 64 MiB, its job must continue, and a peer that knows the
+ * secret must get in while the strangers hold their connections. A process that had no descriptors left for a
+ * moment must accept connections again.
  */
 #include "../certificates_support.h"
 #include "../coordinator/server_processes.h"
@@ -16,14 +16,14 @@
 
 enum { MOST_BYTES = 2 << 20, IDLE = 2000, SLOW = 100, FILES = 512 };
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { MOST_GROWTH_KIB = 1 << 20 }; /* the sanitizer keeps memory that the job has freed */
+enum { MOST_GROWTH_KIB = 1 << 20 }; /* the sanitizer keeps memory that has been freed */
 #else
 enum { MOST_GROWTH_KIB = 64 << 10 };
 #endif
 
 static const char secret[] = "DIST_JOB_SECRET=open sesame";
 
-/* ---- What the strangers send ---- */
+/* ---- Data from strangers ---- */
 
 static unsigned char flood[MOST_BYTES + 1024];
 
@@ -96,7 +96,8 @@ static const struct attack {
 };
 enum { ATTACKS = sizeof attacks / sizeof *attacks };
 
-/* How a stranger begins: at once, with the token of another secret, or with the first bytes of a TLS handshake. */
+/* How a stranger begins: at once, with the token of another secret, or with the first bytes of a TLS
+ * handshake. */
 static const char other_token[] =
     "CONNECT libdist HTTP/1.1\r\nHost: libdist\r\nDist-Token: 1 0 0123456789abcdef0123456789abcdef "
     "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\r\n\r\n";
@@ -200,8 +201,8 @@ static char a_byte(void) {
   return read(STDIN_FILENO, &byte, 1) == 1 ? byte : '\0';
 }
 
-/* A server that ends at the first word, or that takes all descriptors at the first, closes them at the second, and ends
-   at the third. */
+/* A server that ends at the first word; or one that uses up all descriptors at the first word, closes them at
+   the second, and ends at the third. */
 static int serve_calls(void) {
   static int files[FILES];
   int n = 0;
@@ -403,7 +404,7 @@ static void a_server_without_descriptors_listens_again(void **state) {
     if (!has_said(server, "none left\n")) fail_msg("%s", server->text);
     const int fd = connected_to(all.addresses[0]);
     if (waits) {
-      /* It is accepted and closed, rather than left waiting. */
+      /* It is accepted and closed, and is not left waiting. */
       struct pollfd closed = {fd, POLLIN, 0};
       assert_int_equal(poll(&closed, 1, GUARD_S * 1000), 1);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Worker processes whose host names cannot be resolved when they start, like those of pods that have not been
- * scheduled yet, and names that only a file knows, while the name server is silent. The tests run in namespaces of their
- * own, with a name server of their own.
+ * scheduled yet, and names that only a file knows, while the name server is silent. The tests run in
+ * namespaces of their own, with a name server of their own.
  */
 /* unshare() */
 #ifndef _GNU_SOURCE
@@ -37,7 +37,7 @@ static int play(void) {
   return dist_strategy_destroy(strategy) != DIST_OK ? 2 : code;
 }
 
-/* ---- The test's ---- */
+/* ---- The test's side ---- */
 
 static int is_up(void) {
   struct ifreq loopback = {.ifr_name = "lo", .ifr_flags = IFF_UP};
@@ -47,7 +47,7 @@ static int is_up(void) {
   return done;
 }
 
-/* Puts a file with this text in the place of another one. */
+/* Replaces a file by one with this text. */
 static int replaces(const char *path, const char *text) {
   char own[] = "/tmp/dist-names-XXXXXX";
   const int fd = mkstemp(own);
@@ -59,7 +59,8 @@ static int replaces(const char *path, const char *text) {
   return done;
 }
 
-/* Moves to a network of its own, whose name server is at 127.0.0.1. Processes that are started here are in it, too. */
+/* Moves to a separate network whose name server is at 127.0.0.1. Processes started from here are in it,
+ * too. */
 static int has_own_names(void) {
   const int flags = CLONE_NEWNS | CLONE_NEWNET;
   if (unshare(flags) != 0 && unshare(flags | CLONE_NEWUSER) != 0) return 0;
@@ -89,7 +90,7 @@ static void run_all(job *all) {
 
 static atomic_int asked[WORKERS]; /* for IPv4 addresses */
 
-/* Says that nobody has the name "worker-N...", UNKNOWN_FOR times, and then 127.0.0.(N + 1). */
+/* Answers UNKNOWN_FOR times that the name "worker-N..." does not exist, and then with 127.0.0.(N + 1). */
 static void *be_server(void *given) {
   const int fd = *(const int *)given;
   unsigned char message[600];
@@ -101,18 +102,18 @@ static void *be_server(void *given) {
     size_t end = 12; /* of the name */
     while (end < (size_t)got && message[end] != 0) end += message[end] + 1U;
     if (end + 5 > (size_t)got) continue;
-    const int worker = message[12 + 8] - '0'; /* a length, "worker-", the digit */
+    const int worker = message[12 + 8] - '0'; /* a length, "worker-", and the digit */
     const int of_4 = message[end + 2] == 1;
     const int known = worker >= 0 && worker < WORKERS && atomic_load(&asked[worker]) >= UNKNOWN_FOR;
     if (worker >= 0 && worker < WORKERS && of_4) atomic_fetch_add(&asked[worker], 1);
     size_t bytes = end + 5;
-    message[2] = 0x81; /* an answer, */
+    message[2] = 0x81; /* an answer */
     message[3] = known ? 0x80 : 0x83;
     memset(message + 6, 0, 6);
     if (known && of_4) {
       const unsigned char address[] = {0xC0, 12, 0, 1, 0,   1, 0, 0,
                                        0,    1,  0, 4, 127, 0, 0, (unsigned char)(worker + 1)};
-      message[7] = 1; /* with one address, for a second */
+      message[7] = 1; /* with one address, valid for a second */
       memcpy(message + bytes, address, sizeof address);
       bytes += sizeof address;
     }
@@ -139,7 +140,7 @@ static void who_starts_before_its_name_is_known_is_found(void **state) {
 static void a_name_that_only_a_file_knows_needs_no_name_server(void **state) {
   (void)state;
   if (!own_names) skip_because(kNoNames);
-  const int fd = name_server(); /* never answers */
+  const int fd = name_server(); /* it never answers */
   job all = {.n = WORKERS};
   for (int w = 0; w < WORKERS; ++w)
     snprintf(all.addresses[w], sizeof all.addresses[w], "w%d.file:%d", w, 2222 + w);

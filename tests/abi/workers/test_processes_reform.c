@@ -13,14 +13,14 @@ enum { ELEMENTS = 48, MICRO_BATCHES = 12, STEPS_OF_ROUND = 4, ROUNDS = 20, WORKE
     if (status_ != DIST_OK) return status_; \
   } while (0)
 
-/* ---- A worker: fixed micro-batches, divided among the replicas that there are ---- */
+/* ---- A worker: fixed micro-batches, divided among the replicas that exist ---- */
 
 typedef struct training {
   dist_strategy *strategy;
   dist_variable *weights;
   dist_variable *step;
-  float now;          /* the step to be taken */
-  float at[ELEMENTS]; /* the weights before it */
+  float now;          /* the next step */
+  float at[ELEMENTS]; /* the weights before that step */
 } training;
 
 enum { WEIGHTS = 0, STEP = 1 };
@@ -81,7 +81,8 @@ static dist_status properties_of(const training *t, dist_strategy_properties *ou
   return dist_strategy_query(t->strategy, out);
 }
 
-/* Steps until `end`; DIST_ABORTED where the workers are to re-form first. With `all` also until all workers are there. */
+/* Makes steps until `end`. Returns DIST_ABORTED if the workers should re-form first. With `all`, also
+ * continues until all workers take part. */
 static dist_status steps_until(training *t, float end, const char *checkpoint, int all) {
   dist_variable *variables[] = {t->weights, t->step};
   for (;;) {
@@ -110,7 +111,7 @@ static uint64_t digest_of(const training *t) {
   return digest;
 }
 
-/* Worker 0 goes from round to round when it is told to; the others hear how far by a collective. */
+/* Worker 0 advances from round to round on request. The others learn its progress by a collective. */
 static int32_t rounds_allowed;
 static int32_t rounds_done;
 
@@ -118,7 +119,7 @@ static dist_status find_round(dist_replica *replica, void *user_data) {
   int32_t round = rounds_allowed;
   dist_tensor tensor = {&round, DIST_I32, 0, NULL, NULL};
   TRY(dist_all_reduce(replica, DIST_REDUCE_MAX, &tensor, &tensor, 1, NULL, NULL));
-  /* All replicas of the worker write the same. */
+  /* All replicas of a worker write the same value. */
   __atomic_store_n((int32_t *)user_data, round, __ATOMIC_RELAXED);
   return DIST_OK;
 }
@@ -197,7 +198,8 @@ static void end_and_show(job *all) {
   }
 }
 
-/* Trains, and kills `kills` times one that is not worker 0. The digest of the weights, as all say it. */
+/* Trains, and kills a worker other than worker 0 `kills` times. Returns the digest of the weights that all
+ * workers print. */
 static void train_and_kill(const char *folder, int kills, char *out_digest, size_t size) {
   char checkpoint[128];
   snprintf(checkpoint, sizeof checkpoint, "CHECKPOINT=%s/of-%d-kills", folder, kills);
@@ -266,7 +268,7 @@ static dist_status begin_pass(dist_strategy *strategy, dist_iterator **out) {
   return status;
 }
 
-/* Counts this worker's rows of the step. */
+/* Counts this worker's rows of a step. */
 static dist_status take_batch(dist_iterator *iterator, int64_t *rows, int *over) {
   dist_value *batch = NULL;
   TRY(dist_iterator_next(iterator, &batch));
@@ -281,7 +283,7 @@ static dist_status take_batch(dist_iterator *iterator, int64_t *rows, int *over)
   return status;
 }
 
-/* The strategy's workers divide a dataset that is made now. */
+/* The current workers of the strategy divide a new dataset. */
 static dist_status say_rows(dist_strategy *strategy) {
   int64_t rows = 0;
   dist_iterator *iterator = NULL;
@@ -293,9 +295,9 @@ static dist_status say_rows(dist_strategy *strategy) {
   return DIST_OK;
 }
 
-/* ---- Who goes on, and who does not ---- */
+/* ---- Workers that continue, and workers that do not ---- */
 
-/* Waits for a word, then runs until something is wrong, and then re-forms once and runs once more. */
+/* Waits for a word, then runs until a run fails, re-forms once, and runs once more. */
 static int play_one(const char *part) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   dist_worker_options options_worker = DIST_WORKER_OPTIONS_INIT;
@@ -329,14 +331,14 @@ static int play_one(const char *part) {
     how.min_workers = WORKERS - 1;
     how.timeout_ns = 0;
     if (status == DIST_DEADLINE_EXCEEDED) {
-      /* What is left says why, and may try again. */
+      /* The remaining workers report why, and may try again. */
       if (dist_run(t.strategy, nothing, NULL, NULL) != DIST_UNAVAILABLE) return 3;
       printf("then %s\n", dist_last_error());
       int32_t due = 0;
       if (dist_strategy_reform_due(t.strategy, &due) != DIST_OK || due != 1) return 3;
       status = dist_strategy_reform(t.strategy, &how);
     }
-    /* A peer whose time was up while the group formed has left it, and re-forms again. */
+    /* A peer whose deadline expired while the group formed has left it, and re-forms again. */
     while (status == DIST_OK && (status = dist_run(t.strategy, nothing, NULL, NULL)) == DIST_UNAVAILABLE)
       status = dist_strategy_reform(t.strategy, &how);
   } else {
@@ -356,7 +358,7 @@ static int play_one(const char *part) {
   return dist_strategy_destroy(t.strategy) != DIST_OK ? 2 : code;
 }
 
-/* Runs, and re-forms until all workers are there again. */
+/* Runs, and re-forms until all workers take part again. */
 static int play_until_all(void) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
@@ -437,7 +439,7 @@ static void too_few_wait_for_more(void **state) {
   assert_int_equal(end_of(&all.processes[2]), 128 + SIGKILL);
 }
 
-/* It finds that the others have given it up, and joins them again. */
+/* It finds that the others have declared it lost, and joins them again. */
 static void who_stood_still_joins_again(void **state) {
   (void)state;
   job all;

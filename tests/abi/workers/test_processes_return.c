@@ -82,7 +82,7 @@ static void kill_and_start(job *all, int w, const char *const *environment) {
   says(&all->processes[w], "create: OK");
 }
 
-/* The others find out that `lost` is, and go on without it. */
+/* The others detect that the last worker is lost, and continue without it. */
 static void go_on_without_the_last(job *all) {
   all->n -= 1;
   for (int w = 0; w < all->n; ++w) order(&all->processes[w], 'r');
@@ -91,7 +91,7 @@ static void go_on_without_the_last(job *all) {
   all_say(all, 0, 'r', "run: OK");
 }
 
-/* Until the workers are to re-form, which those that make runs learn with the end of one. */
+/* Waits until the workers should re-form. Workers that make runs learn this at the end of one. */
 static void await_due(job *all, int from, int runs) {
   for (int tries = 0; tries < GUARD_S * 100; ++tries) {
     if (runs) all_say(all, from, 'r', "run: OK");
@@ -111,7 +111,7 @@ static void worker_0_that_was_started_again_has_ended_the_job(void **state) {
   for (int w = 1; w < 3; ++w) order(&all.processes[w], 'r');
   for (int w = 1; w < 3; ++w) says(&all.processes[w], "run: ");
   all_say(&all, 1, 'f', "worker 0 was restarted, so the job of worker");
-  /* All of it anew, as dist-launch would. */
+  /* Restarts the whole job, like dist-launch. */
   for (int w = 1; w < 3; ++w) {
     order(&all.processes[w], 'q');
     assert_int_equal(end_of(&all.processes[w]), 0);
@@ -137,7 +137,7 @@ static void a_worker_with_other_replicas_is_refused_and_the_job_goes_on(void **s
   order(other, 'f');
   says(other, "reform: UNAVAILABLE");
   says(other, "worker 2 has 3 replicas, but worker 0 expects 1.");
-  /* Nobody waits for it. */
+  /* No worker waits for it. */
   all_say(&all, 0, 'd', "due: 0");
   all_say(&all, 0, 'r', "run: OK");
   order(other, 'q');
@@ -160,7 +160,7 @@ static void who_stood_still_while_it_waited_is_let_in(void **state) {
   all.n = 2;
   await_due(&all, 0, 1);
   kill(late->pid, SIGSTOP);
-  poll(NULL, 0, 2500); /* two leases and a half go by */
+  poll(NULL, 0, 2500); /* two and a half leases pass */
   kill(late->pid, SIGCONT);
   await_due(&all, 0, 1);
   all_say(&all, 0, 'f', "reform: OK");

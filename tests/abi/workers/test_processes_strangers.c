@@ -15,7 +15,7 @@ static void begin(job *all) {
   }
 }
 
-/* While what the strangers have begun is still there. */
+/* The job continues while the strangers' connections are open. */
 static void it_goes_on(job *all) {
   tell(&all->processes[0]);
   for (int w = 0; w < 2; ++w) {
@@ -31,9 +31,9 @@ static void it_ends(job *all) {
   }
 }
 
-/* ---- What comes by a socket ---- */
+/* ---- Strangers on sockets ---- */
 
-/* The stream of a link is opened, with a hello of which the first half comes. */
+/* Opens the stream of a link and sends the first half of a hello. */
 static void say_half_a_hello(int fd) {
   unsigned char fields[512];
   unsigned char text[1024];
@@ -47,7 +47,7 @@ static void say_half_a_hello(int fd) {
   size_t bytes = sizeof preface - 1;
   memcpy(text, preface, bytes);
   bytes += put_frame(text + bytes, 4, 0, 0, NULL, 0);      /* SETTINGS */
-  bytes += put_frame(text + bytes, 1, 4, 1, fields, used); /* HEADERS, all of them */
+  bytes += put_frame(text + bytes, 1, 4, 1, fields, used); /* HEADERS, complete */
   bytes += put_frame(text + bytes, 0, 0, 1, hello, sizeof hello);
   say(fd, text, bytes);
 }
@@ -86,7 +86,7 @@ static void many_connections_that_say_nothing_change_nothing(void **state) {
   for (int w = 0; w < 2; ++w) {
     for (int i = 0; i < CONNECTIONS; ++i) {
       kept[w][i] = connected_to(all.addresses[w]);
-      /* Some of them have begun a link. */
+      /* Some of them have started a link. */
       if (i % 4 == 0) say_half_a_hello(kept[w][i]);
     }
   }
@@ -97,16 +97,17 @@ static void many_connections_that_say_nothing_change_nothing(void **state) {
   it_ends(&all);
 }
 
-/* ---- What comes as a worker ---- */
+/* ---- Strangers that act as workers ---- */
 
-/* A process that says it is worker `worker` of `its_job`; it is told why not. */
+/* Starts a process that claims to be worker `worker` of `its_job`, and checks that it gets the reason for its
+ * rejection. */
 static void intrude(job *its_job, int worker, const char *secret, const char *words) {
   const job spare = job_of(1);
   char bind_address[64];
   char known[64];
   snprintf(bind_address, sizeof bind_address, "DIST_BIND_ADDRESS=%s", spare.addresses[0]);
   snprintf(known, sizeof known, "DIST_JOB_SECRET=%s", secret);
-  /* One that does not know the secret tries until its deadline. */
+  /* A process without the secret tries until its deadline. */
   const char *const environment[] = {"DIST_REPLICAS=2", known, bind_address,
                                      strcmp(words, "secret") == 0 ? "TEST_TIMEOUT_S=2" : NULL, NULL};
   job intruder = *its_job;
@@ -128,7 +129,7 @@ static void whoever_says_that_it_is_a_worker_changes_nothing(void **state) {
   intrude(&all, 1, "open sesame", "a second process for it");
   intrude(&all, 1, "open barley", "secret");
   it_goes_on(&all);
-  /* Clusters with one worker more, and with another one in the place of worker 1. */
+  /* Clusters with one more worker, and with a different worker 1. */
   const job spare = job_of(1);
   job larger = all;
   larger.n = 3;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workers that are processes and know their rank, their number and one address. Most of them print the cluster that they
- * have found, make an all-reduce together, and end.
+ * Workers that are processes and know their rank, their number and one address. Most of them print the
+ * cluster that they have found, make an all-reduce together, and end.
  */
 #include <dist/experimental/rendezvous.h>
 #include "../processes_support.h"
@@ -51,7 +51,7 @@ static dist_status show(const dist_cluster_resolver *resolver) {
   return DIST_OK;
 }
 
-/* Whether somebody else can listen on this worker's port. */
+/* Whether another process can listen on this worker's port. */
 static int port_is_free(const dist_cluster_resolver *resolver) {
   char master[DIST_MAX_ADDRESS_BYTES];
   if (dist_cluster_resolver_master(resolver, NULL, DIST_TASK_UNSET, "", master, sizeof master) != DIST_OK)
@@ -167,7 +167,7 @@ static void start_job(job *all, int size, const char *part) {
   }
 }
 
-/* All workers end well and have found the same cluster. */
+/* Asserts that all workers succeed and have found the same cluster. */
 static void all_meet(job *all, int size) {
   for (int w = 0; w < size; ++w) ends_well(&all->processes[w]);
   const char *const first = all->processes[0].text;
@@ -182,7 +182,7 @@ static void fails_with(process *p, const char *status, const char *words) {
     fail_msg("a worker ended with %d and not with %s '%s': %s", code, status, words, p->text);
 }
 
-/* Until worker 0 listens on the job's address. */
+/* Waits until worker 0 listens on the job's address. */
 static void until_it_listens(const job *all) {
   int fd = -1;
   for (const time_t end = time(NULL) + GUARD_S; fd < 0 && time(NULL) < end; poll(NULL, 0, 1))
@@ -317,7 +317,7 @@ static void a_rejected_process_does_not_end_the_rendezvous(void **state) {
   }
 }
 
-/* Of three workers, two have the same rank: whoever comes second is rejected. */
+/* Of three workers, two have the same rank. The second one to arrive is rejected. */
 static void a_rank_is_registered_once(void **state) {
   (void)state;
   job all = job_of(1);
@@ -378,7 +378,8 @@ static void the_ranks_that_are_missing_at_the_deadline_are_listed(void **state) 
   assert_has(all.processes[1].text, all.addresses[0]);
 }
 
-/* Worker 0 waits longer than worker 1. Worker 1 fails at its own deadline, and another one can come. */
+/* Worker 0 waits longer than worker 1. Worker 1 fails at its own deadline, and another process can take its
+ * place. */
 static void a_worker_that_gives_up_can_be_started_again(void **state) {
   (void)state;
   job all = job_of(1);
@@ -390,7 +391,7 @@ static void a_worker_that_gives_up_can_be_started_again(void **state) {
   start_rank(&all, 3, "run", &impatient);
   assert_int_equal(end_of(&all.processes[3]), 1);
   const char *const text = all.processes[3].text;
-  /* The second one on a machine that is so busy that it did not get to worker 0. */
+  /* The second message appears if the machine is so busy that it did not reach worker 0. */
   if (strstr(text, "rank 2 of 3 has not registered at 127.") == NULL &&
       strstr(text, "DEADLINE_EXCEEDED") == NULL)
     fail_msg("worker 1 says: %s", text);
@@ -413,7 +414,7 @@ static void a_worker_that_is_killed_can_be_started_again(void **state) {
   kill(all.processes[3].pid, SIGKILL);
   assert_int_equal(end_of(&all.processes[3]), 128 + SIGKILL);
   start_rank(&all, 2, "run", &two);
-  /* Worker 0 may learn of the first one's end a moment after the second one comes. */
+  /* Worker 0 may learn that the first process has ended shortly after the second one arrives. */
   for (;;) {
     start_rank(&all, 1, "run", &one);
     if (end_of(&all.processes[1]) == 0) break;

@@ -9,12 +9,12 @@ enum { SIZE = 1000 };
 static float element(int32_t rank, int i) { return (float)(rank + 1) / (float)(3 + i); }
 
 typedef struct steps {
-  float parameters[MOST][SIZE]; /* of each replica */
+  float parameters[MOST][SIZE]; /* by replica */
   double norms[MOST];
   int32_t numerics;
 } steps;
 
-/* Replica r brings r % 3 + 1 contributions to the sum of two tensors, whose norm is clipped. */
+/* Replica r adds r % 3 + 1 contributions to the sum of two tensors, whose norm is clipped. */
 static dist_status take_steps(dist_replica *replica, void *user_data) {
   steps *out = user_data;
   const int32_t rank = dist_replica_id(replica);
@@ -89,7 +89,7 @@ static void add_block(const dist_block *block, void *user_data) {
   for (int64_t i = 0; i < 2 * block->count; ++i) parameter[i] += gradient[i];
 }
 
-/* Of complex numbers, which have no order. */
+/* With complex numbers, which cannot be compared. */
 static dist_status step_by_callback(dist_replica *replica, void *user_data) {
   float(*parameters)[2] = user_data;
   const int32_t rank = dist_replica_id(replica);

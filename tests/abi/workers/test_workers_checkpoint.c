@@ -71,7 +71,7 @@ static void a_checkpoint_is_written_once_and_read_by_any_layout(void **state) {
       end_workers(&all);
     }
   }
-  /* Whoever cannot write tells the others. */
+  /* A worker that cannot write reports this to the others. */
   workers all = workers_of("1+1", (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
   files nowhere = {.path = "/nowhere/at/all"};
   worker_thread threads[MOST_WORKERS];
@@ -89,8 +89,8 @@ static const int64_t lengths[VARIABLES] = {100, 300, 7, 0, 250};
 
 typedef struct sharded {
   char folder[64];
-  const char *name[MOST_WORKERS]; /* that each worker gives: "/index" */
-  int32_t shards[MOST_WORKERS];   /* the option of each */
+  const char *name[MOST_WORKERS]; /* the name that each worker passes: "/index" */
+  int32_t shards[MOST_WORKERS];   /* the option of each worker */
 } sharded;
 
 typedef struct model {
@@ -116,7 +116,7 @@ static void end_model(model *m) {
   for (int v = 0; v < VARIABLES; ++v) dist_variable_destroy(m->variables[v]);
 }
 
-/* Element i of variable v grows by v + i of each replica. */
+/* Element i of variable v grows by v + i on each replica. */
 static dist_status grow(dist_replica *replica, void *user_data) {
   const model *m = user_data;
   for (int v = 0; v < VARIABLES; ++v) {
@@ -129,7 +129,7 @@ static dist_status grow(dist_replica *replica, void *user_data) {
   return DIST_OK;
 }
 
-/* What four replicas that grew once have. */
+/* Checks the values after four replicas have grown once. */
 static dist_status check_model(dist_strategy *strategy, const model *m) {
   for (int v = 0; v < VARIABLES; ++v) {
     dist_value *value = NULL;
@@ -187,7 +187,7 @@ static sharded in_a_folder(void) {
   return s;
 }
 
-/* How many files are in a folder; they are removed where `gone`. */
+/* Counts the files in a folder, and removes them if `gone` is set. */
 static int files_in(const char *folder, int gone) {
   int count = 0;
   DIR *entries = opendir(folder);
@@ -243,7 +243,7 @@ static void a_worker_that_cannot_write_its_shard_is_told_to_all(void **state) {
   end_workers(&all);
   s.name[2] = "/none/index";
   check_all_fail(&s, "/none/index\": its folder cannot be opened");
-  /* Another folder, which worker 0 does not see. */
+  /* A different folder, which worker 0 does not see. */
   char folder[200];
   snprintf(folder, sizeof folder, "%s/other", s.folder);
   assert_int_equal(mkdir(folder, 0777), 0);
@@ -251,12 +251,12 @@ static void a_worker_that_cannot_write_its_shard_is_told_to_all(void **state) {
   check_all_fail(&s, "All workers must see the same folder");
   files_in(folder, 1);
   assert_int_equal(rmdir(folder), 0);
-  /* One that does not shard. */
+  /* One worker does not shard. */
   s.name[2] = "/index";
   s.shards[1] = 0;
   check_all_fail(&s, "checkpoint");
   s.shards[1] = 1;
-  /* The old one is still there; and what failed saves left is gone after the next. */
+  /* The old checkpoint still exists. Files of failed saves are removed by the next save. */
   all = workers_of("2+2", (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
   all_workers(&all, load_shards, &s);
   all_workers(&all, save_shards, &s);

@@ -7,7 +7,7 @@
 #include "../clock.h"
 #include "../workers_support.h"
 
-/* ---- Inside a merge function, and of variables of which copies need not be equal ---- */
+/* ---- Inside a merge function, and variables whose copies need not be equal ---- */
 
 static dist_variable *make_variable(dist_strategy *strategy, const char *name, int64_t elements,
                                     int32_t synchronization) {
@@ -89,7 +89,7 @@ static void copies_that_need_not_be_equal(void **state) {
   end_workers(&all);
 }
 
-/* ---- Trouble ---- */
+/* ---- Faults ---- */
 
 typedef enum oddity { NAME, SHAPE, SYNCHRONIZATION, OTHER_CALL, NO_CALL, OTHERS_VARIABLE, ODDITIES } oddity;
 
@@ -120,7 +120,7 @@ static dist_status check_odd(dist_strategy *strategy, int worker, void *user_dat
   read_report(&error);
   dist_variable_destroy(foreign);
   dist_status ended = dist_strategy_destroy(other);
-  /* In step again. */
+  /* The workers are in step again. */
   for (int again = 0; again < 2 && ended == DIST_OK; ++again) {
     ended = dist_variable_check_drift(strategy, variables[0], NULL);
   }
@@ -133,7 +133,7 @@ static dist_status check_odd(dist_strategy *strategy, int worker, void *user_dat
 static void workers_that_check_different_things_are_told(void **state) {
   (void)state;
   const struct {
-    dist_status status; /* worker 0's and 2's */
+    dist_status status; /* of workers 0 and 2 */
     const char *words;
   } wanted[] = {
       {DIST_INVALID_ARGUMENT,
@@ -162,11 +162,11 @@ static void workers_that_check_different_things_are_told(void **state) {
 typedef enum fate { LATE, LOST, CANCELLED_BY_ANOTHER } fate;
 
 typedef struct absence {
-  fate fate; /* worker 1's, or of the call that waits for it */
+  fate fate; /* of worker 1, or of the call that waits for it */
   stepping_clock clock;
   dist_strategy *waits;
-  atomic_int made; /* workers with a variable */
-  atomic_int told; /* worker 0 has heard */
+  atomic_int made; /* workers that have created their variable */
+  atomic_int told; /* worker 0 has its report */
 } absence;
 
 static dist_status check_without_one(dist_strategy *strategy, int worker, void *user_data) {
@@ -178,7 +178,7 @@ static dist_status check_without_one(dist_strategy *strategy, int worker, void *
     dist_variable_destroy(variable);
     return dist_strategy_shutdown(strategy, -1);
   }
-  /* From here on the time of the call goes by. */
+  /* From here on, the time of the call passes. */
   if (given->fate == LATE) atomic_store(&given->clock.step_ns, 1000000);
   dist_status status = DIST_OK;
   while (worker == 1 && !atomic_load(&given->told) && status == DIST_OK) {
@@ -211,7 +211,8 @@ static void a_worker_that_is_late_or_lost(void **state) {
       if (of == LOST && w == 1) continue;
       assert_has(threads[w].error.message, wanted[of].words);
       if (of != CANCELLED_BY_ANOTHER) assert_has(threads[w].error.message, "drift of w");
-      /* It may be cancelled before it says what it is; then the other is told that it failed. */
+      /* Worker 1 may be cancelled before it has described its variable. Then it learns that the other one has
+       * failed. */
       if (of == CANCELLED_BY_ANOTHER && w == 1 && threads[w].status == DIST_ABORTED) continue;
       assert_int_equal(threads[w].status, wanted[of].status);
     }
@@ -219,17 +220,17 @@ static void a_worker_that_is_late_or_lost(void **state) {
   }
 }
 
-/* ---- Without memory ---- */
+/* ---- Lack of memory ---- */
 
 typedef struct refusal_round {
   refusals *memory;
-  long refused; /* the request, after the variable has been made */
+  long refused; /* number of the rejected request, counted after the variable has been created */
   atomic_int made;
   atomic_int at_the_end;
   int drifts;
 } refusal_round;
 
-/* All are past what comes before. */
+/* Waits until both workers have finished the preceding part. */
 static void wait_for_both(atomic_int *count) {
   atomic_fetch_add(count, 1);
   while (atomic_load(count) < 2) sched_yield();

@@ -5,7 +5,8 @@
  */
 #include "../layouts_support.h"
 
-/* Replicas 0-1, 2-3, 4-5 and 6-7. The group {3, 4, 6} has none of worker 0, and {1, 4} none of workers 1 and 3. */
+/* Replicas 0-1, 2-3, 4-5 and 6-7. The group {3, 4, 6} has no replica of worker 0, and {1, 4} none of workers
+ * 1 and 3. */
 enum { WORKERS = 4 };
 
 static dist_group *group_of(dist_strategy *strategy, const int32_t *ids, size_t n) {
@@ -18,7 +19,7 @@ typedef struct scene {
   dist_group *a[WORKERS], *b[WORKERS];
   int which;
   int32_t culprit;
-  atomic_int failed; /* members of the group that have their report */
+  atomic_int failed; /* members of the group that have received their report */
   dist_status statuses[ALL];
   report reports[ALL];
   dist_error_info infos[ALL];
@@ -75,7 +76,7 @@ static dist_status keep(scene *s, dist_replica *replica, dist_status status) {
 
 enum { OTHER_OP, EARLY, EARLY_UNUSED, FAILS, FAILS_UNUSED, LATE, CANCELS };
 
-/* The culprit is one of group a = {3, 4, 6}. The other replicas return at once. */
+/* The culprit is a member of group a = {3, 4, 6}. All other replicas return at once. */
 static dist_status trouble(dist_replica *replica, void *user_data) {
   scene *s = user_data;
   const int32_t me = dist_replica_id(replica);
@@ -118,7 +119,7 @@ static dist_status sum_everywhere(dist_replica *replica, void *user_data) {
 
 static const int32_t members[] = {3, 4, 6};
 
-/* All members but the culprit say the same, of these numbers. */
+/* Asserts that all members except the culprit have the same report with global numbers. */
 static void expect(scene *s, dist_status code, const char *words) {
   const report *first = NULL;
   for (size_t i = 0; i < COUNT_OF(members); ++i) {
@@ -129,7 +130,7 @@ static void expect(scene *s, dist_status code, const char *words) {
     assert_has(s->reports[me].message, " of group 1: ");
     assert_int_equal(s->infos[me].group, 1);
     assert_int_equal(s->infos[me].worker, s->culprit / 2);
-    /* Where the group's leader, of worker 1, has left, each decides alone, and says so. */
+    /* If the group's leader (on worker 1) has left, each worker makes its own report, which states that. */
     if (s->culprit == members[0] && s->which != OTHER_OP) continue;
     if (first != NULL) assert_string_equal(s->reports[me].message, first->message);
     first = &s->reports[me];
@@ -175,7 +176,7 @@ static void who_fails_is_named(void **state) {
   }
 }
 
-/* Whose report comes first depends on whose deadline does. */
+/* Which report comes first depends on whose deadline expires first. */
 static void who_is_late_is_named(void **state) {
   scene *s = *state;
   for (size_t i = 0; i < COUNT_OF(members); ++i) {
@@ -204,7 +205,7 @@ static void who_cancels_ends_it_for_all(void **state) {
   }
 }
 
-/* Members of one worker: what one of them does is its peers' report, and then that of all. */
+/* A group within one worker: the members' report is also that of all others. */
 typedef struct pair {
   const workers *all;
   dist_group *of[2];
@@ -219,7 +220,7 @@ static dist_status make_pair_group(dist_strategy *strategy, int worker, void *us
   return p->of[worker] != NULL ? DIST_OK : DIST_INTERNAL;
 }
 
-/* Replica 2 stays until the others are out: nobody may wait for the end of its worker's run. */
+/* Replica 2 stays until the others have returned. They must not wait for the end of its worker's run. */
 static dist_status leave_a_pair(dist_replica *replica, void *user_data) {
   pair *p = user_data;
   const int32_t me = dist_replica_id(replica);
@@ -263,7 +264,7 @@ static dist_status cross(dist_replica *replica, void *user_data) {
   const int32_t me = dist_replica_id(replica);
   const dist_group *const mine = s->b[me / 2];
   if (me != 1 && me != 4) return add_one(replica, NULL, DIST_REDUCE_SUM, 50000000);
-  /* Each waits for the other one where that is not yet. */
+  /* Each waits for the other, in different groups. */
   dist_status status = me == 1 ? add_one(replica, mine, DIST_REDUCE_SUM, 50000000)
                                : add_one(replica, NULL, DIST_REDUCE_SUM, 50000000);
   if (status == DIST_OK) status = add_one(replica, me == 1 ? NULL : mine, DIST_REDUCE_SUM, 50000000);
@@ -281,7 +282,7 @@ static void groups_in_another_order_end(void **state) {
   run_on_workers(&s->all, sum_everywhere, s);
 }
 
-/* ---- Workers that are gone, or have ended the group ---- */
+/* ---- Workers that are lost or have destroyed the group ---- */
 
 static dist_status shut_down_or_run(dist_strategy *strategy, int worker, void *user_data) {
   replica_program p = {sum_everywhere, user_data};
@@ -349,7 +350,7 @@ static void who_has_ended_the_group_is_missed(void **state) {
   (void)end_scene(&made);
 }
 
-/* ---- Who may not ---- */
+/* ---- Rejected callers ---- */
 
 static dist_status meet_elsewhere(dist_replica *replica, void *user_data) {
   scene *s = user_data;
@@ -358,7 +359,7 @@ static dist_status meet_elsewhere(dist_replica *replica, void *user_data) {
   dist_status status = add_one(replica, s->b[w], DIST_REDUCE_SUM, 0);
   if (me == 1 || me == 4) return status;
   (void)keep(s, replica, status);
-  /* Another worker's handle is another strategy's. */
+  /* The handle of another worker belongs to another strategy. */
   status = add_one(replica, s->a[(w + 1) % WORKERS], DIST_REDUCE_SUM, 0);
   return status == DIST_INVALID_ARGUMENT ? DIST_OK : DIST_INTERNAL;
 }

@@ -7,7 +7,7 @@
  */
 #include "../layouts_support.h"
 
-/* Of each worker its own handle. */
+/* One handle per worker. */
 typedef struct shared_group {
   int32_t ids[ALL];
   size_t n;
@@ -24,7 +24,7 @@ static dist_status destroy_it(dist_strategy *strategy, int worker, void *user_da
   return dist_group_destroy(((shared_group *)user_data)->of[worker]);
 }
 
-/* Of the replicas whose bits are set. */
+/* Makes a group of the replicas whose bits are set. */
 static shared_group make_group(const workers *all, unsigned members) {
   shared_group g = {0};
   for (int32_t id = 0; id < ALL; ++id)
@@ -54,7 +54,7 @@ enum { BLOCKING, ASYNCHRONOUS, PLANNED, WAYS };
 typedef struct program {
   const workers *all;
   exchange steps[STEPS];
-  const shared_group *groups[STEPS]; /* NULL: all replicas */
+  const shared_group *groups[STEPS]; /* NULL = all replicas */
   int way;
 } program;
 
@@ -85,7 +85,7 @@ static dist_status play(dist_replica *replica, void *user_data) {
   return status;
 }
 
-/* What a group gives is what the equations say, whose order is that of ids: so has one process it. */
+/* The results of a group equal the equations in the order of replica ids, like in one process. */
 static void play_steps(const workers *all, const shared_group *groups, size_t num_groups, uint64_t *seed) {
   static program p;
   p.all = all;
@@ -123,7 +123,7 @@ static void groups_of_every_shape(void **state) {
   }
 }
 
-/* They overlap, and those that do not are used at the same time by replicas of one worker. */
+/* Some groups overlap. Disjoint ones are used at the same time by replicas of one worker. */
 static void many_groups_at_once(void **state) {
   (void)state;
   uint64_t seed = seed_of_test() + 1;
@@ -227,12 +227,12 @@ static void a_crowd_has_groups(void **state) {
   end_workers(&all);
 }
 
-/* ---- How they are made ---- */
+/* ---- Creating groups ---- */
 
 static void sizes_and_ranks_are_those_of_all(void **state) {
   (void)state;
   workers all = workers_of("2+1+2", (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
-  const shared_group g = make_group(&all, 0x1A); /* 1, 3, 4: none of worker 1 */
+  const shared_group g = make_group(&all, 0x1A); /* 1, 3, 4: none on worker 1 */
   static const int32_t ranks[] = {-1, 0, -1, 1, 2, -1};
   for (int w = 0; w < 3; ++w) {
     assert_int_equal(dist_group_size(g.of[w]), 3);
@@ -267,7 +267,8 @@ typedef struct group_numbers {
   int32_t found[ALL];
 } group_numbers;
 
-/* The number that a report gives the group: replicas bring other collectives than the first one's. */
+/* Provokes a report that contains the group's number: the first replica makes another call than the
+ * others. */
 static dist_status disagree(dist_replica *replica, void *user_data) {
   group_numbers *n = user_data;
   const int32_t id = dist_replica_id(replica);
@@ -295,7 +296,7 @@ static void who_does_not_make_the_same_group_is_told(void **state) {
   expect_number(&all, &first, 1);
   worker_thread threads[MOST_WORKERS];
 
-  /* Other ids on worker 1. */
+  /* Different ids on worker 1. */
   shared_group own[3] = {{{0, 2, 4}, 3, {0}}, {{0, 2, 3}, 3, {0}}, {{0, 2, 4}, 3, {0}}};
   on_workers(&all, create_own, own, threads);
   for (int w = 0; w < 3; ++w) {
@@ -307,7 +308,7 @@ static void who_does_not_make_the_same_group_is_told(void **state) {
     assert_string_equal(threads[w].error.message, threads[0].error.message);
     assert_has(threads[w].error.hint, "same groups on every worker");
   }
-  /* Ids that there are not, on one worker. */
+  /* Ids that do not exist, on one worker. */
   own[1] = (shared_group){{0, 2, 5}, 3, {0}};
   on_workers(&all, create_own, own, threads);
   assert_int_equal(threads[1].status, DIST_INVALID_ARGUMENT);
@@ -316,14 +317,14 @@ static void who_does_not_make_the_same_group_is_told(void **state) {
     assert_int_equal(threads[w].status, DIST_ABORTED);
     assert_has(threads[w].error.message, "replica_ids[2] is 5");
   }
-  /* A worker that does something else. */
+  /* One worker makes another call. */
   on_workers(&all, create_or_run, &own[0], threads);
   assert_int_equal(threads[1].status, DIST_OK);
   for (int w = 0; w < 3; w += 2) {
     assert_int_equal(threads[w].status, DIST_ABORTED);
     assert_has(threads[w].error.message, "worker 1 returned early");
   }
-  /* None of these has used a number up. */
+  /* None of these has consumed a number. */
   shared_group second = make_group(&all, 0x1A);
   expect_number(&all, &second, 2);
   all_workers(&all, destroy_it, &first);
@@ -365,7 +366,7 @@ static void not_inside_a_run(void **state) {
   end_workers(&all);
 }
 
-/* ---- Works ---- */
+/* ---- Asynchronous collectives ---- */
 
 typedef struct begun {
   const workers *all;

@@ -4,7 +4,7 @@
  */
 #include "input_support.h"
 
-/* `p` on the workers of the layout, and in *alone on one process with as many replicas. */
+/* Plays `p` on the workers of the layout, and `alone` on one process with the same number of replicas. */
 static void play_both(const char *layout, passing *p, passing *alone) {
   workers all = workers_of(layout, (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
   for (int w = 0; w < all.n; ++w) {
@@ -25,14 +25,14 @@ static const char *const kLayouts[] = {"1+1", "2+2", "3+1", "1+3", "1+2+1", "2+1
 static const int64_t kTotals[] = {0, 1, 4, 7, 8, 19};
 static const int64_t kBatches[] = {1, 3, 4, 6, 13};
 
-/* ---- As one process ---- */
+/* ---- Like one process ---- */
 
 static void play_as_one(const char *layout, passing p) {
   static passing alone;
   static passing many;
   many = p;
   many.options.as_one_process = 1;
-  many.passes = 2; /* the second one has another order */
+  many.passes = 2; /* the second pass has a different order */
   play_both(layout, &many, &alone);
   char what[160];
   snprintf(what, sizeof what, "%s, source %d, %d rows, batches of %d, shuffle %d, policy %d: steps", layout,
@@ -73,7 +73,7 @@ static void replicas_get_what_those_of_one_process_get(void **state) {
   }
 }
 
-/* ---- As TensorFlow's workers ---- */
+/* ---- Like TensorFlow's workers ---- */
 
 static workers layout_of(const char *layout) {
   workers all = {0};
@@ -83,7 +83,7 @@ static workers layout_of(const char *layout) {
   return all;
 }
 
-/* replica r of worker w, where workers take turns: how many come before it */
+/* The turn of replica r of worker w: the number of replicas before it, if workers take turns. */
 static int64_t turn_of(const workers *all, int worker, int32_t replica) {
   int64_t before = 0;
   for (int w = 0; w < all->n; ++w) {
@@ -116,7 +116,7 @@ static void workers_take_turns_at_the_pieces(void **state) {
   }
 }
 
-/* Everybody sees everything, in steps that add up to a batch. */
+/* Every worker reads all elements, in steps that add up to a batch. */
 static void sizes_add_up_in_each_step(void **state) {
   (void)state;
   for (size_t l = 0; l < COUNT_OF(kLayouts); ++l) {
@@ -130,7 +130,7 @@ static void sizes_add_up_in_each_step(void **state) {
       const workers all = layout_of(kLayouts[l]);
       int64_t read[MOST_WORKERS] = {0};
       int over[MOST_WORKERS] = {0};
-      int ended = 0; /* workers that have read everything */
+      int ended = 0; /* workers that have read all elements */
       for (int32_t k = 0; k < p.steps[0]; ++k) {
         int64_t step = 0;
         for (int w = 0; w < all.n; ++w) {

@@ -14,7 +14,7 @@ static uint64_t draw(uint64_t *state, uint64_t below) {
   return (*state >> 33) % below;
 }
 
-/* ---- What is checked, and what came of it ---- */
+/* ---- Checks and their results ---- */
 
 typedef struct edit {
   int32_t replica;
@@ -33,7 +33,7 @@ typedef struct check_case {
 typedef struct verdict {
   dist_status status;
   dist_drift drift;
-  report error; /* where the status is not OK */
+  report error; /* if the status is not OK */
   int32_t worker;
 } verdict;
 
@@ -107,7 +107,7 @@ static void assert_same_verdict(const verdict *found, const verdict *wanted) {
   assert_int_equal(found->error.sequence, wanted->error.sequence);
 }
 
-/* All layouts say what one process with as many replicas says. */
+/* Asserts that all layouts have the same results as one process with the same number of replicas. */
 static void compare_layouts(const check_case *cases, int n, const char *const *layouts, size_t num_layouts,
                             int32_t replicas) {
   static verdict wanted[1][CASES];
@@ -142,7 +142,7 @@ static void compare_layouts(const check_case *cases, int n, const char *const *l
 
 static const char *const kLayouts[] = {"2+2", "1+1+1+1", "3+1", "1+2+1"};
 
-/* ---- Where copies drift ---- */
+/* ---- Drifting copies ---- */
 
 static void every_dtype_and_every_replica(void **state) {
   (void)state;
@@ -157,7 +157,7 @@ static void every_dtype_and_every_replica(void **state) {
         for (size_t p = 0; p < COUNT_OF(places); ++p) {
           check_case *const c = &cases[n++];
           *c = (check_case){.dtype = dtype, .ndim = 1, .shape = {sizes[s]}, .num_edits = 1};
-          /* The last byte of an element: a sign, or what is true. */
+          /* The last byte of an element: its sign, or its truth value. */
           c->edits[0] = (edit){.replica = r, .element = places[p]};
           c->edits[0].bytes[size_of(dtype) - 1] = 0x80;
         }
@@ -167,7 +167,7 @@ static void every_dtype_and_every_replica(void **state) {
   }
 }
 
-/* Several copies and elements at a time, of few values, so that there are ties and majorities. */
+/* Several copies and elements at a time, with few different values, so that there are ties and majorities. */
 static void whatever_is_drawn(void **state) {
   (void)state;
   print_message("# seed %llu\n", (unsigned long long)seed);
@@ -217,7 +217,7 @@ static void nans_and_truths_are_equal_across_workers(void **state) {
       c->edits[r] = (edit){.replica = r, .element = 1001};
       memcpy(c->edits[r].bytes, r % 2 == 0 ? rows[i].one : rows[i].other, 8);
     }
-    /* The same, and one copy that has neither. */
+    /* The same case, with one copy that has neither value. */
     cases[2 * i + 1] = *c;
     memset(cases[2 * i + 1].edits[3].bytes, 0, 8);
   }

@@ -7,7 +7,7 @@
 typedef struct reduction {
   dist_communication_options options[2]; /* of each worker's call */
   int batch;
-  atomic_int returned; /* worker 0's call; worker 1 makes its call later if `late` */
+  atomic_int returned; /* worker 0's call has returned; with `late`, worker 1 makes its call only then */
   int late;
 } reduction;
 
@@ -37,7 +37,7 @@ static dist_status reduce_with_options(dist_strategy *strategy, int worker, void
   return status;
 }
 
-/* The strategies wait for 600 s, which is the default, or for ever. */
+/* The strategies wait for 600 s, which is the default, or without limit. */
 static void a_calls_timeout_overrides_the_strategys(void **state) {
   (void)state;
   for (int variant = 0; variant < 4; ++variant) {
@@ -63,7 +63,7 @@ static void a_calls_timeout_overrides_the_strategys(void **state) {
   }
 }
 
-/* Workers that cut a list in different places do not fit together, which shows that the sizes are used. */
+/* Workers that divide a list at different places disagree, which shows that the sizes are used. */
 static void a_calls_pack_size_overrides_the_strategys(void **state) {
   (void)state;
   static const struct {

@@ -99,7 +99,7 @@ static void a_worker_knows_its_place(void **state) {
   end_workers(&all);
 }
 
-/* ---- One worker alone ---- */
+/* ---- A single worker ---- */
 
 static void a_worker_alone_needs_no_network(void **state) {
   (void)state;
@@ -151,20 +151,20 @@ static void what_nothing_leads_to_is_unavailable(void **state) {
   dist_strategy *strategy = strategy_with(options);
   unsetenv("TF_CONFIG");
   assert_int_equal(dist_strategy_num_replicas(strategy), 4);
-  assert_ok(dist_run(strategy, return_at_once, NULL, NULL)); /* needs nobody */
+  assert_ok(dist_run(strategy, return_at_once, NULL, NULL)); /* needs no other worker */
   static sums found;
   for (int again = 0; again < 2; ++again) {
     assert_fails(dist_run(strategy, add_up, &found, NULL), DIST_UNAVAILABLE,
                  "worker 1 cannot reach the other workers: the address of worker 0 is \"a:1\"");
     dist_error_info info = DIST_ERROR_INFO_INIT;
     assert_ok(dist_last_error_info(&info));
-    assert_int_equal(info.worker, 1); /* the fault is its own */
+    assert_int_equal(info.worker, 1); /* the worker itself is at fault */
     assert_has(info.hint, "network");
   }
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* Faults of this process, known before any peer is asked. */
+/* Errors of this process, which are detected before any peer is contacted. */
 static void wrong_settings_are_reported_at_creation(void **state) {
   (void)state;
   static const struct {
@@ -222,10 +222,10 @@ static void workers_off_loopback_need_protection(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- Trouble ---- */
+/* ---- Faults ---- */
 
 typedef struct trouble {
-  int worker; /* that makes it */
+  int worker; /* the worker at fault */
   dist_replica_fn fn;
 } trouble;
 
@@ -257,7 +257,7 @@ static void trouble_is_told_to_all_and_passes(void **state) {
   for (size_t l = 0; l < COUNT_OF(layouts); ++l) {
     workers all = workers_of(layouts[l], (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
     for (size_t k = 0; k < COUNT_OF(cases); ++k) {
-      if (cases[k].fn == fail_here && all.replicas[0] == 1) continue; /* ranks 1, 3 are others' */
+      if (cases[k].fn == fail_here && all.replicas[0] == 1) continue; /* ranks 1 and 3 are on other workers */
       trouble given = {1, cases[k].fn};
       worker_thread threads[MOST_WORKERS];
       on_workers(&all, run_trouble, &given, threads);
@@ -297,7 +297,7 @@ static void who_is_late_hears_of_it_and_is_in_step_again(void **state) {
   atomic_int go = 0;
   worker_thread threads[MOST_WORKERS];
   on_workers(&all, run_with_deadline, &go, threads);
-  /* Whose fault it was depends on how far replica 0's peer had come. */
+  /* The culprit in the report depends on how far replica 0's peer had come. */
   assert_int_equal(threads[0].status, DIST_DEADLINE_EXCEEDED);
   assert_int_equal(threads[1].status, DIST_DEADLINE_EXCEEDED);
   static sums found;
@@ -305,7 +305,7 @@ static void who_is_late_hears_of_it_and_is_in_step_again(void **state) {
   end_workers(&all);
 }
 
-/* A run that does not begin on one worker is one of all of them. */
+/* A run that does not start on one worker is a run of all of them, which fails. */
 static dist_status run_cancelled(dist_strategy *strategy, int worker, void *user_data) {
   if (worker != 1) return run_it(strategy, worker, user_data);
   dist_cancel *cancel = NULL;
@@ -350,7 +350,7 @@ static void a_worker_that_ends_is_lost_to_the_others(void **state) {
   end_workers(&all);
 }
 
-/* ---- Threads of the host ---- */
+/* ---- Host threads ---- */
 
 static void threads_of_the_host_are_replicas_of_workers_too(void **state) {
   (void)state;
@@ -423,8 +423,7 @@ static void what_does_not_fit_is_refused(void **state) {
   options_worker.replicas_of_workers = NULL;
   options_worker.num_workers = 0;
   options_worker.staging_bytes = -1;
-  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT,
-               "staging_bytes is -1");
+  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "staging_bytes is -1");
   options_worker.staging_bytes = 0;
   options_worker.num_workers = 2;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT,
@@ -439,7 +438,7 @@ static void what_does_not_fit_is_refused(void **state) {
   dist_network_destroy(network);
 }
 
-/* ---- What one process alone has ---- */
+/* ---- Features of one process only ---- */
 
 static dist_status reduce_nothing(dist_reduce_op op, const dist_tensor *components, size_t n,
                                   dist_tensor *out, void *user_data) {
@@ -463,7 +462,7 @@ static void what_one_process_alone_has_is_refused(void **state) {
   options.num_replicas = 2;
   dist_strategy *strategy = NULL;
 
-  /* Logical devices, whichever of the two is asked for. */
+  /* Logical devices, by either of the two options. */
   const int32_t mesh[] = {2, 2, 1, 1};
   const int32_t block[] = {1, 2, 1, 1};
   dist_device_assignment *assignment = block_assignment(mesh, block, 2);
@@ -477,7 +476,7 @@ static void what_one_process_alone_has_is_refused(void **state) {
   options_mesh.device_assignment = NULL;
   dist_device_assignment_destroy(assignment);
 
-  /* Functions of the host's own. */
+  /* Host functions. */
   dist_strategy_functions functions = DIST_STRATEGY_FUNCTIONS_INIT;
   functions.reduce = reduce_nothing;
   options.functions = &functions;
@@ -493,12 +492,12 @@ static void what_one_process_alone_has_is_refused(void **state) {
   dist_cross_device_destroy(options.cross_device);
   options.cross_device = NULL;
 
-  /* A new generation of workers that share a network of this process. */
+  /* Re-forming with workers that share a network of this process. */
   options_worker.reform = DIST_REFORM_AT_NEXT_RUN;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_UNIMPLEMENTED, "re-form");
   options_worker.reform = DIST_REFORM_EXPLICIT;
 
-  /* None of them has taken the worker's place. */
+  /* None of these attempts has taken the worker's place. */
   assert_ok(dist_strategy_create(&options, &strategy));
   assert_fails(dist_strategy_reform(strategy, NULL), DIST_UNIMPLEMENTED, "re-form");
   assert_ok(dist_strategy_destroy(strategy));

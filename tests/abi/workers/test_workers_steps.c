@@ -11,7 +11,7 @@ static void check_steps(const passing *p, int n, int32_t expected) {
   for (int w = 0; w < n; ++w) assert_int_equal(p->steps[w], expected);
 }
 
-/* Each worker has a source of its own. */
+/* Each worker has its own source. */
 static void a_worker_out_of_data_gets_empty_batches(void **state) {
   (void)state;
   workers all = workers_of("1+2+1", (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
@@ -29,7 +29,7 @@ static void a_worker_out_of_data_gets_empty_batches(void **state) {
     assert_int_equal(p.got[k][2].n, k < 4 ? 1 : 0);
     assert_int_equal(p.got[k][3].n, k < 2 ? 2 : k == 2 ? 1 : 0);
   }
-  /* nobody has anything */
+  /* no worker has any data */
   p.totals[0] = p.totals[1] = p.totals[2] = 0;
   all_workers(&all, play, &p);
   check_steps(&p, all.n, 0);
@@ -40,7 +40,7 @@ static void files_are_dealt_to_workers(void **state) {
   (void)state;
   workers all = workers_of("1+1", (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
   static passing p;
-  p = (passing){.all = &all, .kind = FILES, .passes = 1, .totals = {0, 3, 0, 2}}; /* worker 0: no element */
+  p = (passing){.all = &all, .kind = FILES, .passes = 1, .totals = {0, 3, 0, 2}}; /* worker 0 has none */
   p.options = (dist_dataset_options)DIST_DATASET_OPTIONS_INIT;
   p.options.global_batch_size = 4;
   all_workers(&all, play, &p);
@@ -71,7 +71,7 @@ static void what_an_empty_batch_is_like_must_be_known(void **state) {
   end_workers(&all);
 }
 
-/* ---- Datasets of a function ---- */
+/* ---- Datasets created by a function ---- */
 
 typedef struct pipeline {
   dist_strategy *strategy;
@@ -118,7 +118,7 @@ static void a_function_is_called_once_on_each_worker(void **state) {
   for (int fixed = 0; fixed < 2; ++fixed) {
     static passing p;
     p = (passing){.all = &all};
-    p.options.drop_remainder = fixed; /* batches of one shape: other workers' steps fill up nevertheless */
+    p.options.drop_remainder = fixed; /* batches of one shape: the steps of other workers still fill up */
     all_workers(&all, play_function, &p);
     check_steps(&p, all.n, 4);
     for (int k = 0; k < 4; ++k) {
@@ -135,7 +135,7 @@ static void a_function_is_called_once_on_each_worker(void **state) {
   end_workers(&all);
 }
 
-/* ---- Trouble ---- */
+/* ---- Faults ---- */
 
 static dist_status failing_element(dist_strategy *strategy, int64_t index, dist_value **out,
                                    void *user_data) {
@@ -198,7 +198,8 @@ static dist_status play_rows(dist_strategy *strategy, int worker, void *user_dat
   return status == DIST_OK && p[worker].steps[worker] != 2 ? wrong("another number of steps") : status;
 }
 
-/* Worker 1 comes when worker 0 has given up, and is told; then both get the batch that was not given out. */
+/* Worker 1 arrives after worker 0 has given up, and gets the report. Then both get the batch that was not
+ * delivered. */
 static dist_status come_late(dist_strategy *strategy, int worker, void *user_data) {
   atomic_int *const gone = user_data;
   const int64_t numbers[] = {1, 2, 3, 4};
@@ -244,11 +245,11 @@ static void a_step_waits_for_all_workers_up_to_the_deadline(void **state) {
   end_workers(&all);
 }
 
-/* ---- Where steps are taken ---- */
+/* ---- Where steps are made ---- */
 
 typedef struct merging {
   dist_iterator *iterator;
-  dist_status inside; /* of a replica's function */
+  dist_status inside; /* result inside a replica function */
   int64_t n;
 } merging;
 
@@ -281,7 +282,7 @@ static dist_status sum_up(dist_dataset *dataset, dist_value *state, dist_value *
   *out = NULL;
   rows got = {0};
   const dist_status status = keep(batch, 1, 0, &got);
-  *(int64_t *)user_data += 100 + got.n; /* steps, rows */
+  *(int64_t *)user_data += 100 + got.n; /* counts steps and rows */
   return status;
 }
 

@@ -29,15 +29,15 @@ static int count_of(const char *in, const char *words) {
   return count;
 }
 
-/* ---- Who comes late, when all others wait ---- */
+/* ---- Late replicas that all others wait for ---- */
 
 typedef struct lateness {
   const workers *all;
-  int worker;      /* that is late, or whose replica it is */
-  int32_t replica; /* that is late; -1: the worker, outside of replicas */
+  int worker;      /* that is late, or whose replica is late */
+  int32_t replica; /* that is late; -1 = the worker, outside replicas */
 } lateness;
 
-/* Whether the trace of a worker has these words so often, of one round. */
+/* Whether the trace of a worker contains these words this number of times for one round. */
 static int says(const lateness *late, int worker, int sequence, const char *words, int times) {
   text trace = {NULL, 0};
   const dist_status status = dist_strategy_write_trace(late->all->strategies[worker], keep, &trace);
@@ -53,7 +53,7 @@ static int says(const lateness *late, int worker, int sequence, const char *word
   return found == times;
 }
 
-/* Returns when all others wait for this one alone: their traces say so. */
+/* Returns when all others wait only for this one, which their traces show. */
 static void come_last(const lateness *late, int sequence) {
   char words[80];
   for (int w = 0; w < late->all->n; ++w) {
@@ -98,7 +98,7 @@ static void all_workers_name_the_replica_that_is_late(void **state) {
       dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
       dist_worker_options options_worker = DIST_WORKER_OPTIONS_INIT;
       options.worker = &options_worker;
-      if (replica % 2 == 1) options_worker.staging_bytes = 4096; /* the large ones go in pieces */
+      if (replica % 2 == 1) options_worker.staging_bytes = 4096; /* large ones are sent in pieces */
       workers all = workers_of(layouts[k], options);
       lateness late = {&all, 0, replica};
       for (int32_t first = all.replicas[0]; first <= replica; first += all.replicas[++late.worker]) continue;
@@ -115,7 +115,7 @@ static void all_workers_name_the_replica_that_is_late(void **state) {
         assert_int_equal(rows[0].worker, late.worker);
         assert_int_equal(rows[0].rounds, ROUNDS);
         assert_int_equal(rows[0].times_last, ROUNDS);
-        /* Nobody of its own worker waited for one that is alone there. */
+        /* If it is the only replica of its worker, no replica there has waited for it. */
         const int waited = w != late.worker || all.replicas[w] > 1;
         assert_int_equal(rows[0].mean_late_ns > 0, waited);
         assert_true(rows[0].max_late_ns >= rows[0].mean_late_ns);

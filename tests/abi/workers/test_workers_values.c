@@ -52,7 +52,7 @@ static dist_status note_value(notes *to, dist_value *value) {
 /* Elements whose sum depends on the order. */
 static float element(int32_t replica, int64_t i) { return (float)(replica + 1) / (float)(7 * i + 3); }
 
-/* The replicas' tensors of [rows_of(r), 3]. */
+/* Returns the replicas' tensors of shape [rows_of(r), 3]. */
 static dist_status per_replica(const program *p, int32_t dtype, int64_t rows, int64_t more,
                                dist_value **out) {
   dist_value *items[REPLICAS] = {0};
@@ -118,7 +118,7 @@ static dist_status reduce_a_batch(const program *p, int64_t bytes_per_pack) {
   if (status == DIST_OK)
     status = dist_batch_reduce_to(p->strategy, DIST_REDUCE_MEAN, values, NULL, 20, &options, results);
   for (int k = 0; k < 20; ++k) {
-    /* mirrored: of the first component */
+    /* mirrored: a value made of the first component */
     if (status == DIST_OK) {
       dist_value *const first =
           dist_value_size(results[k]) != 0 ? dist_value_item(results[k], 0) : results[k];
@@ -169,7 +169,7 @@ static dist_status note_variable(const program *p, dist_variable *variable) {
 }
 
 static dist_status make(const program *p, int32_t aggregation, int32_t synchronization, dist_variable **out) {
-  float first[6]; /* every worker has another one */
+  float first[6]; /* different on every worker */
   for (int i = 0; i < 6; ++i) first[i] = (float)(p->first * 100 + i);
   const int64_t shape[] = {2, 3};
   const dist_tensor initial = {first, DIST_F32, 2, shape, NULL};
@@ -188,7 +188,7 @@ static dist_status use_variables(const program *p) {
   for (int i = 0; i < 3 && status == DIST_OK; ++i) status = note_variable(p, all[i]);
   if (status == DIST_OK) status = dist_run(p->strategy, assign_in_replicas, &given, NULL);
   for (int i = 0; i < 3 && status == DIST_OK; ++i) status = note_variable(p, all[i]);
-  /* A sum that is assigned from outside reads as what was assigned. */
+  /* A SUM variable that was assigned outside replicas is read as it was assigned. */
   if (status == DIST_OK) {
     float whole[6];
     for (int i = 0; i < 6; ++i) whole[i] = (float)(i - 2) * 1.25f;
@@ -227,7 +227,7 @@ static dist_status use_metric(const program *p) {
   return status;
 }
 
-/* ---- A value of every replica, and what a merge function does with it ---- */
+/* ---- A value of all replicas in a merge function ---- */
 
 static dist_status reduce_here(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
                                dist_value **out_result, void *user_data) {
@@ -287,7 +287,7 @@ static dist_status play(dist_strategy *strategy, int worker, void *user_data) {
   return status;
 }
 
-/* The least staging memory makes pieces of everything. */
+/* The smallest staging memory divides everything into pieces. */
 static void every_layout_notes_what_one_process_does(void **state) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
@@ -312,7 +312,7 @@ static void every_layout_notes_what_one_process_does(void **state) {
   }
 }
 
-/* ---- Where several workers differ from one process ---- */
+/* ---- Differences between several workers and one process ---- */
 
 static dist_status reduce_what_is_not_distributed(dist_strategy *strategy, int worker, void *user_data) {
   float *sums = user_data;
@@ -339,7 +339,7 @@ static void a_tensor_is_one_contribution_of_its_worker(void **state) {
   end_workers(&all);
 }
 
-/* The mean of slices, whose rows are joined, is by how many there are of all workers. */
+/* The mean of slices, whose rows are concatenated, divides by the number of replicas of all workers. */
 static dist_status mean_of_slices(dist_strategy *strategy, int worker, void *user_data) {
   float *rows = user_data;
   float row = (float)(worker + 1);

@@ -44,7 +44,7 @@ static float sum_of(int32_t replicas, size_t t, int i) {
   return sum;
 }
 
-/* The tensors become ready in another order on each replica, and the plan has rounds. */
+/* The tensors become ready in a different order on each replica, and the plan has several rounds. */
 static dist_status plan_in_packs(dist_replica *replica, void *user_data) {
   (void)user_data;
   const int32_t me = dist_replica_id(replica);
@@ -80,9 +80,9 @@ static void packs_go_in_any_order(void **state) {
   on_layouts(plan_in_packs, NULL, DIST_THREADS_CALLER);
 }
 
-/* ---- Many ---- */
+/* ---- Many in progress ---- */
 
-/* Blocking collectives in between, and some that are only tested. */
+/* With blocking collectives in between. Some works are only polled. */
 static dist_status have_many(dist_replica *replica, void *user_data) {
   (void)user_data;
   const int32_t me = dist_replica_id(replica);
@@ -133,7 +133,7 @@ static dist_status begin_sum(dist_replica *replica, float *value, int64_t timeou
   return dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, &options, out);
 }
 
-/* Replicas of worker 0 call nothing until those of worker 1 have their sums. */
+/* Replicas of worker 0 make no call until those of worker 1 have their sums. */
 static dist_status compute_meanwhile(dist_replica *replica, void *user_data) {
   computing *c = user_data;
   const int32_t me = dist_replica_id(replica);
@@ -161,7 +161,7 @@ static void they_go_on_while_a_worker_computes(void **state) {
   end_workers(&all);
 }
 
-/* ---- Trouble ---- */
+/* ---- Faults ---- */
 
 typedef struct trouble {
   dist_replica_fn fn; /* of worker 1 */
@@ -170,7 +170,7 @@ typedef struct trouble {
   int planned;
 } trouble;
 
-/* Two of them, so that the second is under way behind the first. */
+/* Waits for two sums, so that the second is in progress behind the first. */
 static dist_status wait_for_sums(dist_replica *replica, void *user_data) {
   trouble *given = user_data;
   float values[2] = {1, 2};
@@ -244,7 +244,7 @@ static dist_status come_when_it_is_over(dist_replica *replica, void *user_data) 
   return status;
 }
 
-/* The second one, to which replica 2 does not come. */
+/* Cancels the second sum, which replica 2 never starts. */
 static dist_status cancel_one(dist_replica *replica, void *user_data) {
   (void)user_data;
   float value = 1;
@@ -304,7 +304,7 @@ static void trouble_is_told_and_passes(void **state) {
   for (size_t l = 0; l < COUNT_OF(layouts); ++l) {
     workers all = workers_of(layouts[l], (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
     for (size_t k = 0; k < COUNT_OF(cases); ++k) {
-      if (l == 1 && cases[k].planned) continue; /* worker 2 has the function of worker 1 there */
+      if (l == 1 && cases[k].planned) continue; /* worker 2 plays the part of worker 1 there */
       hold_trouble(
           &all, (trouble){.fn = cases[k].fn, .timeout_ns = cases[k].timeout_ns, .planned = cases[k].planned},
           cases[k].code, cases[k].words);
@@ -390,7 +390,7 @@ static dist_status plan_and_go(dist_replica *replica, void *user_data) {
   return status == DIST_OK ? round_of_sum(replica, user_data) : status;
 }
 
-/* Worker 1 fails when nobody needs it any more. */
+/* Worker 1 fails when no other worker needs it any more. */
 static dist_status fail_late(dist_replica *replica, void *user_data) {
   TRY(round_of_sum(replica, user_data));
   if (dist_replica_id(replica) == 2) return dist_barrier(replica, NULL, NULL);
@@ -411,7 +411,7 @@ static dist_status go_on_after_failures(dist_strategy *strategy, int worker, voi
   TRY(dist_run(strategy, plan_and_go, user_data, NULL));
   for (int i = 0; i < 20; ++i) {
     const dist_status status = dist_run(strategy, fail_late, user_data, NULL);
-    /* Worker 0 may still be inside the round when the other one fails. */
+    /* Worker 0 may still be in the round when the other one fails. */
     const int expected =
         worker == 0 ? status == DIST_OK || status == DIST_ABORTED : status == DIST_INVALID_ARGUMENT;
     if (!expected) {

@@ -52,7 +52,7 @@ def check_sums(events: list[dict]) -> None:
         size = 64 if a["sequence"] % 2 == 1 else 20000
         assert (a["tag"], a["op"], a["dtype"], a["bytes"], a["status"]) == ("grads", "SUM", "f32", size, "OK"), event
         assert (a["run"], a["group"], a["last"], a["last_worker"]) == (1, 0, LATE, 1), event
-        # Those of worker 1 did not wait for it, as it has no other.
+        # The replicas of worker 1 did not wait for it, because its worker has no other.
         assert (a["late_ns"] > 0) == (event["pid"] != 1), event
         inside = [e for e in events if e["name"] == "wait" and e["tid"] == event["tid"] and e["ts"] == event["ts"]]
         assert len(inside) == 1 and inside[0]["dur"] <= event["dur"], event
