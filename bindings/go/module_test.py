@@ -111,6 +111,13 @@ def main(meson, build, go):
             if came != output:
                 print(f"a program of README.md prints\n{came}and not\n{output}")
                 return 1
+        without_cgo = subprocess.run(
+            [go, "build", "."], cwd=consumer, env={**environment, "CGO_ENABLED": "0"}, stderr=subprocess.PIPE, text=True, check=False
+        )
+        print(without_cgo.stderr)
+        if without_cgo.returncode == 0 or "undefined: libdist_needs_cgo" not in without_cgo.stderr:
+            print("a build without cgo must fail with a message that libdist needs cgo")
+            return 1
         listed = run(go, "list", "-m", "-f", "{{.Dir}}", MODULE, cwd=consumer, env=environment)
         assert listed.strip() == str(module), "the module is another's"
     return 0
