@@ -24,6 +24,7 @@ UNVERIFIED = re.compile(
 # Scripts that download something.
 SCRIPTS = (
     "dev",
+    ".ci/debian_source.sh",
     ".ci/packages.sh",
     ".ci/packaging/package.sh",
     ".ci/packaging/roots.sh",
@@ -33,7 +34,6 @@ SCRIPTS = (
     "examples/guide/site/build.sh",
     "tests/bench/commands.sh",
     "tests/fetch_packages.sh",
-    "tests/instrumented_tbb.sh",
 )
 
 # Lists of packages that pip installs.
