@@ -52,6 +52,10 @@ debian  lintian              cmd:lintian      checks Debian packages
 debian  debootstrap          cmd:debootstrap  a new system in which they are tried
 debian  swig                 cmd:swig         generates the Python binding
 debian  python3-dev          pc:python3       Python binding
+static  cmake                cmd:cmake        builds oneTBB
+static  dpkg-dev             cmd:dpkg-source  unpacks the sources of oneTBB and hwloc
+static  make                 cmd:make         builds hwloc
+go-test debootstrap          cmd:debootstrap  a new system in which the Go module is tried
 java    swig                 cmd:swig         generates the Java binding
 java    default-jdk-headless cmd:javac        Java binding
 java    maven                cmd:mvn          builds the jars

@@ -13,10 +13,12 @@ Builds a package from the last commit into build/packages/. NAME is one of:
   java     libdist-java, a jar with native libraries for this architecture; its sources and Javadoc; and a Maven repository
            with them, build/packages/java/repository
   python   libdist, a wheel for this version of Python; libdist-grpc, a wheel for all versions; and a source archive
+  go       a Go module with an archive of libdist for this architecture, and distprom; both are in build/packages/go/proxy,
+           which Go can use as a proxy
   conan    a package in build/packages/conan, with the libraries of the system; this recipe has not been tried yet
-  all      source, debian, java and python, and SHA256SUMS
+  all      source, debian, java, python and go, and SHA256SUMS
 
-  --test   then also checks the package as its users would use it. For debian, java and python, this needs root: it
+  --test   then also checks the package as its users would use it. For debian, java, python and go, this needs root: it
            installs the packages into new systems in build/packages/roots. For source and debian, it also builds the
            package a second time and compares both
 END
@@ -30,7 +32,7 @@ package() { # NAME [--test]
     *) name=help ;;
   esac
   case $name in
-    source | debian | java | python | conan | all) ;;
+    source | debian | java | python | go | conan | all) ;;
     *)
       package_usage
       exit 2
@@ -46,7 +48,7 @@ package() { # NAME [--test]
   # Every time stamp in a package is the commit's.
   SOURCE_DATE_EPOCH=$(git -C "${top:-.}" log -1 --format=%ct)
   export SOURCE_DATE_EPOCH
-  if [ "$name" = all ]; then set -- source debian java python; else set -- "$name"; fi
+  if [ "$name" = all ]; then set -- source debian java python go; else set -- "$name"; fi
   for name; do
     "package_$name"
     [ $test = no ] || "test_$name"
@@ -192,6 +194,47 @@ package_python() {
 test_python() {
   run "$out/tools/bin/pip" download -q -d "$out/python/others" --no-deps --only-binary :all: --require-hashes -r "$recipes/beside.txt"
   run "$recipes/test_python.sh" "$out/python" "$out/roots" "${top:-.}"
+}
+
+# ---- go --------------------------------------------------------------------------------------------
+
+package_go() {
+  local libdir dir=$out/go/archive
+  package_source
+  provide core library static
+  rm -rf "$out/go"
+  run "$recipes/static_libraries.sh" "$out/static"
+  # A folder in the tree, as for ./dev build, so that ccache knows the files. The paths are those of the Debian packages, so
+  # that libdist finds the module for gRPC that libdist-grpc installs.
+  libdir=lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)
+  # shellcheck disable=SC2086
+  run meson setup "$out/source/build" "$out/source" $part_of_it -Dexamples=disabled -Ddefault_library=static -Disal=disabled \
+    -Dgrpc=disabled -Dgloo=disabled --prefix=/usr "--libdir=$libdir"
+  run meson compile -C "$out/source/build" libdist:static_library
+  mkdir -p "$dir"
+  # One object that defines only the functions of libdist, so that a program can contain another oneTBB or hwloc.
+  run ld -r --force-group-allocation --whole-archive "$out/source/build/capi/libdist.a" --no-whole-archive \
+    "$out/static/libtbb.a" "$out/static/libhwloc.a" -o "$dir/dist.o"
+  run objcopy --wildcard --keep-global-symbol='dist_*' --strip-unneeded "$dir/dist.o"
+  run ar rcsD "$dir/libdist.a" "$dir/dist.o"
+  run "$python" "$recipes/go_module.py" "$out/source" "$version" "$dir/libdist.a" \
+    libtbb-dev,libhwloc-dev,libhwy-dev,rapidjson-dev "$out/go/proxy"
+}
+
+# A program that gets the modules from the proxy works in a new system that has only a compiler and Go.
+test_go() {
+  local go
+  provide go go-test
+  fetch "$build/go-toolchain/bin/go" 'the test of the Go module' "${top}bindings/go-toolchain/fetch.sh" "$build"
+  go=$build/go-toolchain/bin/go
+  [ -x "$go" ] || go=go
+  set -- "$out/go/proxy" "$out/roots" "${top:-.}" "$version" "$("$go" env GOROOT)"
+  if compgen -G "$out/debian/*.deb" >/dev/null; then
+    set -- "$@" "$out/debian"
+  else
+    say "dev: there are no Debian packages in $out/debian, so the Go module is not tried with gRPC"
+  fi
+  run "$recipes/test_go.sh" "$@"
 }
 
 # ---- conan -----------------------------------------------------------------------------------------

@@ -18,6 +18,8 @@ from pathlib import Path
 
 from auditwheel.wheeltools import InWheelCtx
 
+import debian_licenses
+
 MODULE = "libdist/libdist-grpc.so"
 METADATA = """\
 Metadata-Version: 2.4
@@ -32,7 +34,6 @@ Description-Content-Type: text/plain
 libdist loads this module when a strategy has several processes. Install it beside libdist.
 """
 WHEEL = "Wheel-Version: 1.0\nGenerator: libdist\nRoot-Is-Purelib: false\nTag: {tag}\n"
-COMMON_LICENSE = re.compile(r"/usr/share/common-licenses/[A-Za-z0-9.-]*[A-Za-z0-9]")
 
 
 def split(whole: Path, folder: Path) -> list[Path]:
@@ -68,13 +69,7 @@ def add_licenses(wheel: Path, to: Path) -> None:
         listed = json.loads(next(opened.path.glob("*.dist-info/sboms/auditwheel.cdx.json")).read_text(encoding="utf-8"))
         own = listed["metadata"]["component"]["name"]
         packages = {component["name"] for component in listed["components"]} - {own}
-        folder = next(opened.path.glob("*.dist-info/licenses")) / "bundled"
-        folder.mkdir()
-        for package in sorted(packages):
-            text = Path(f"/usr/share/doc/{package}/copyright").read_text(encoding="utf-8")
-            (folder / f"{package}.txt").write_text(text, encoding="utf-8")
-            for common in set(COMMON_LICENSE.findall(text)):
-                shutil.copyfile(common, folder / Path(common).name)
+        debian_licenses.add_licenses(packages, next(opened.path.glob("*.dist-info/licenses")) / "bundled")
         print(f"{to.name}: contains libraries of {', '.join(sorted(packages))}")
 
 
