@@ -2,21 +2,25 @@
  *
  * Saves a checkpoint after each step, keeps the last two, and continues from the latest with more replicas.
  *
- *     cc checkpoints.c $(pkg-config --cflags --libs dist) -o checkpoints && ./checkpoints
+ *     cc checkpoints.c $(pkg-config --cflags --libs dist) -o checkpoints && ./checkpoints [PREFIX]
+ *
+ * The names of the files begin with PREFIX, by default "step".
  */
 #include <dist/dist.h>
 #include <stdio.h>
 
-enum { KEPT = 2, MOST_STEPS = 1000 };
+enum { KEPT = 2, MOST_STEPS = 1000, PATH_BYTES = 1024 };
 
-static const char *path_of(int step, char path[40]) {
-  snprintf(path, 40, "step-%06d.safetensors", step);
+static const char *prefix = "step";
+
+static const char *path_of(int step, char path[PATH_BYTES]) {
+  snprintf(path, PATH_BYTES, "%s-%06d.safetensors", prefix, step);
   return path;
 }
 
 /* The latest step with a checkpoint; 0 = none. */
 static int latest_step(void) {
-  char path[40];
+  char path[PATH_BYTES];
   for (int step = MOST_STEPS; step > 0; step--) {
     FILE *file = fopen(path_of(step, path), "rb");
     if (file == NULL) continue;
@@ -34,7 +38,7 @@ static dist_status add_one(dist_replica *replica, void *w) {
 }
 
 static dist_status train(dist_strategy *strategy, dist_variable *w, int last_step) {
-  char path[40];
+  char path[PATH_BYTES];
   dist_status status = DIST_OK;
   int step = latest_step();
   if (step > 0) status = dist_checkpoint_load(strategy, path_of(step, path), &w, 1, NULL);
@@ -70,12 +74,13 @@ static dist_status train_on(int replicas, int last_step) {
   return dist_strategy_destroy(strategy) ? DIST_INTERNAL : status;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc > 1) prefix = argv[1];
   dist_status status = train_on(2, 5);
   if (!status) status = train_on(4, 7);
   for (int step = 1; step <= MOST_STEPS && !status; step++) {
-    char path[40];
-    if (remove(path_of(step, path)) == 0) printf("%s was left\n", path);
+    char path[PATH_BYTES];
+    if (remove(path_of(step, path)) == 0) printf("step %d was left\n", step);
   }
   return status != DIST_OK;
 }

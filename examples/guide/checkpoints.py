@@ -1,17 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saves a checkpoint after each step, keeps the last two, and continues from the latest with more replicas."""
+"""Saves a checkpoint after each step, keeps the last two, and continues from the latest with more replicas.
+
+    python checkpoints.py [PREFIX]
+
+The names of the files begin with PREFIX, by default "step".
+"""
 
 import pathlib
+import sys
 
 import numpy as np
 
 from libdist import Aggregation, Assign, Strategy
 
 KEPT = 2
+PREFIX = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "step")
 
 
 def checkpoints():
-    return sorted(pathlib.Path().glob("step-*.safetensors"))
+    return sorted(PREFIX.parent.glob(f"{PREFIX.name}-*.safetensors"))
+
+
+def step_of(path):
+    return int(path.stem.removeprefix(f"{PREFIX.name}-"))
 
 
 def add_one(replica, w):
@@ -25,12 +36,12 @@ def train(replicas, last_step):
         step = 0
         if checkpoints():
             strategy.load_checkpoint(checkpoints()[-1], [w])
-            step = int(checkpoints()[-1].stem.removeprefix("step-"))
+            step = step_of(checkpoints()[-1])
         print(f"{replicas} replicas start after step {step}: w = {w.read():g}")
         while step < last_step:
             strategy.run(lambda replica: add_one(replica, w))
             step += 1
-            strategy.save_checkpoint(f"step-{step:06}.safetensors", [w])
+            strategy.save_checkpoint(f"{PREFIX}-{step:06}.safetensors", [w])
             for old in checkpoints()[:-KEPT]:  # only after the new one is complete
                 old.unlink()
 
@@ -39,4 +50,4 @@ train(2, 5)
 train(4, 7)
 for path in checkpoints():
     path.unlink()
-    print(f"{path} was left")
+    print(f"step {step_of(path)} was left")

@@ -27,7 +27,6 @@ GUIDE = Path(__file__).resolve().parents[2] / "examples" / "guide"
 
 # Pages, their programs in Python, and the modules that these need besides libdist.
 PYTHON = (
-    ("checkpoints.md", ["checkpoints.py"], ()),
     ("porting-tf.md", ["porting/fit.py"], ()),
     ("porting-tf.md", ["porting/fit_tf.py"], ()),
     ("porting-ddp.md", ["porting/ddp_libdist.py"], ("torch",)),
