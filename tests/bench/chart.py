@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the time of an all-reduce against its size, libdist beside its peers, as an SVG picture.
+"""Draws the time of an all-reduce against its size, libdist next to its peers, as an SVG picture.
 
 The picture shows work loops: each replica writes its whole tensor before the operation and reads it afterwards, and only
 the operation is timed. It follows the reader's light or dark mode and needs no package to draw.
@@ -18,7 +18,7 @@ PEERS = {
     "deepspeed": ("DeepSpeed", "#0b7285", "#4dd4e0"),
     "loops": ("plain loops", "#868e96", "#868e96"),
 }
-LOOPS = "spin barrier, fused slices"  # loops that check nothing, between barriers that spin
+LOOPS = "spin barrier, fused slices"  # loops without checks, between spinning barriers
 WIDTH, HEIGHT = 560, 440
 LEFT, RIGHT, TOP, BOTTOM = 72, 122, 70, 58
 LABEL_GAP = 20
@@ -44,7 +44,7 @@ text { fill: #e6edf3 }
 
 
 def lines_of(run):
-    """{group: {bytes: microseconds}} of the work loops in place of two replicas."""
+    """Returns {group: {bytes: microseconds}} of the work loops in place with two replicas."""
     lines = {}
     for row in run["rows"]:
         wanted = ("all_reduce", "f32", "in place", 2)
@@ -73,7 +73,7 @@ def time_text(us):
 
 
 def spread(ends):
-    """The heights of the labels, none of which covers another one."""
+    """Returns the heights of the labels, such that none covers another."""
     placed = {}
     lowest = -math.inf
     for y, group in sorted(ends):
@@ -84,7 +84,7 @@ def spread(ends):
 
 
 def draw(run):
-    """The picture of a run that `dist_bench --json` wrote; empty if it has no such row."""
+    """Returns the picture of a run that `dist_bench --json` wrote, or "" if it has no such row."""
     lines = lines_of(run)
     if not lines:
         return ""

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kPeriod = 65521;  // elements
 
-// Through the bits: the compilers of C++20 have no common 16-bit float.
+// Converts the bits, because not all C++20 compilers have 16-bit floats.
 float load(const unsigned char* from, dist_dtype dtype) {
   uint32_t bits = 0;
   std::memcpy(&bits, from, dtype == DIST_F32 ? 4 : 2);
@@ -27,7 +27,7 @@ float load(const unsigned char* from, dist_dtype dtype) {
          std::ldexp(static_cast<float>((bits & 0x3ffu) | 0x400u), static_cast<int>(bits >> 10 & 31u) - 25);
 }
 
-// Rounds to nearest even. Normal numbers within the range only: the patterns and their sums are.
+// Rounds to nearest even. Only for normal numbers within the range, which the patterns and their sums are.
 void store(unsigned char* to, dist_dtype dtype, float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t dropped = dtype == DIST_F32 ? 0u : dtype == DIST_BF16 ? 16u : 13u;
@@ -37,7 +37,7 @@ void store(unsigned char* to, dist_dtype dtype, float value) {
   std::memcpy(to, &bits, dtype == DIST_F32 ? 4 : 2);
 }
 
-// The whole tensor is the pattern, again and again.
+// The whole tensor repeats the pattern.
 template <class Visit>
 void each_piece(size_t bytes, size_t period_bytes, Visit visit) {
   for (size_t at = 0; at < bytes; at += period_bytes) visit(at, std::min(period_bytes, bytes - at));
@@ -61,7 +61,7 @@ const char* dtype_name(dist_dtype dtype) {
 void Free::operator()(void* memory) const { std::free(memory); }
 
 Buffer allocate(size_t bytes) {
-  // malloc() puts buffers side by side, and the last line of one would be the first of the next.
+  // malloc() may put buffers next to each other, so that the last cache line of one is the first of the next.
   constexpr size_t kApart = 128;
   void* memory = std::malloc(std::max<size_t>(bytes, 4096) + kApart);
   if (memory == nullptr) throw std::bad_alloc();
@@ -88,7 +88,7 @@ Data::Data(dist_dtype dtype, size_t bytes, int replicas, Layout layout)
     in_.push_back(allocate(bytes));
     std::mt19937 random(static_cast<uint32_t>(replica) + 1);
     Bits pattern(std::min(kPeriod, count()) * element_bytes_);
-    // One sign for all replicas at an element, so that no sum cancels to zero.
+    // All replicas have the same sign at an element, so that no sum cancels to zero.
     for (size_t i = 0; i < std::min(kPeriod, count()); ++i) {
       store(&pattern[i * element_bytes_], dtype, (i % 3 == 0 ? -1.0f : 1.0f) * magnitude(random));
     }
@@ -135,8 +135,8 @@ void Data::reset(int replica) noexcept {
   }
 }
 
-// All contributions to an element have one sign, so each addition rounds by half a unit of its result at
-// most.
+// All contributions to an element have one sign, so each addition rounds by at most half a unit of its
+// result.
 bool Data::about_equal(const unsigned char* from, size_t bytes) const {
   const float unit = dtype_ == DIST_F32 ? 0x1p-23f : dtype_ == DIST_F16 ? 0x1p-10f : 0x1p-7f;
   const float allowed = unit * static_cast<float>(replicas_ * expected_iterations_);

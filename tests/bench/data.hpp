@@ -13,27 +13,27 @@
 
 namespace bench {
 
-// Where results go.
+// Where an operation writes its results.
 enum class Layout {
   kInPlace,
   kOutOfPlace,
-  kOneOutput,  // all replicas pass one and the same output
+  kOneOutput,  // all replicas pass the same output
 };
 const char* layout_name(Layout layout);
 const char* dtype_name(dist_dtype dtype);
 
-// What an operation reads and writes, and what must come out.
+// What an operation reads and writes, and the results that are expected.
 class Checked {
  public:
   virtual ~Checked() = default;
-  // The most operations between two resets; a result is known for each number up to that.
+  // The maximum number of operations between two resets. The result is known for each number up to this.
   virtual int most_iterations() const = 0;
-  // What `check` compares with after that many operations. On one thread, before a block.
+  // Computes what `check` compares with after this many operations. Called on one thread before a block.
   virtual void expect(int iterations) = 0;
-  // Puts a replica's values back and spoils its output. On the replica's own thread, so that its caches
-  // hold its data, as after a computation.
+  // Restores a replica's values and overwrites its output. Called on the replica's own thread, so that its
+  // caches contain its data, like after a computation.
   virtual void reset(int replica) noexcept = 0;
-  // Compares a replica's result with the expected one; what differs is counted.
+  // Compares a replica's result with the expected one, and counts the differences.
   virtual void check(int replica, int iterations) noexcept = 0;
   size_t wrong() const { return wrong_.load(); }
 
@@ -50,7 +50,7 @@ struct Free {
   void operator()(void* memory) const;
 };
 using Buffer = std::unique_ptr<void, Free>;
-// Small tensors of different replicas share no cache line: in a program each replica makes its own.
+// Buffers of different replicas share no cache line, as if each replica had allocated its own.
 Buffer allocate(size_t bytes);
 
 class Data final : public Checked {
@@ -65,15 +65,15 @@ class Data final : public Checked {
   void* in(int replica) const { return in_[static_cast<size_t>(replica)].get(); }
   void* out(int replica) const;
 
-  // In place, before a sum leaves the type's range.
+  // In place, limited so that no sum leaves the type's range.
   int most_iterations() const override;
   void expect(int iterations) override;
   void reset(int replica) noexcept override;
-  // For sums in another order than that of the replicas, where there are more than two: they may round apart. `always`: and for
-  // those that round in another way.
+  // Accepts rounding differences if there are more than two replicas, for sums in another order than that of
+  // the replicas. With `always`, also for sums that round differently.
   void allow_rounding(bool always = false) { rounding_allowed_ = always || replicas_ > 2; }
   void check(int replica, int iterations) noexcept override;
-  // Compares what lies elsewhere.
+  // Compares a result in other memory.
   void check_result(const void* result) noexcept;
 
   static size_t memory_bytes(size_t bytes, int replicas, Layout layout);
@@ -88,8 +88,8 @@ class Data final : public Checked {
   int replicas_;
   Layout layout_;
   std::vector<Buffer> in_, out_;
-  std::vector<Bits> pattern_;  // a replica's values, repeated over its tensor
-  Bits expected_;              // the same period
+  std::vector<Bits> pattern_;  // a replica's values, which its tensor repeats
+  Bits expected_;              // the expected values of the same period
   int expected_iterations_ = 0;
   bool rounding_allowed_ = false;
 };

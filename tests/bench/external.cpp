@@ -11,9 +11,10 @@ namespace {
 
 constexpr double kFallAsleepUs = 2e6;
 constexpr int kTrialIterations = 4, kTrialBatches = 3;
-// On a busy machine each costs a peer that spins a time slice; libdist sleeps instead, whatever calls it.
+// On a busy machine, each batch costs a spinning peer a time slice. libdist sleeps instead.
 constexpr int kMostBatches = 50;
-constexpr double kTooSlow = 4;  // times the group's fastest form, in the trial
+constexpr double kTooSlow = 4;  // slower forms than this multiple of the group's fastest are left out after
+                                // the trial
 
 bool find_group(const std::string& word, PeerGroup& group) {
   const auto is_it = [&](PeerGroup each) { return word == group_word(group = each); };
@@ -35,7 +36,7 @@ class ExternalSide final : public Side {
     if (!measure(samples)) process_.lose("has changed its mind");
   }
 
-  // False: it has no such thing.
+  // Returns false if the peer does not support the request.
   bool measure(Samples& samples) {
     const peers::Words answer = process_.ask(peers::to_line(request_));
     if (answer[0] == "@no") return false;

@@ -16,25 +16,25 @@ namespace bench {
 class Peers {
  public:
   Peers() = default;  // none
-  // From the list that the build made. Throws std::runtime_error where it cannot be read.
+  // Reads the list that the build made. Throws std::runtime_error if it cannot be read.
   explicit Peers(const std::string& list);
 
   bool empty() const { return offers_.empty(); }
-  // Why some take no part, a line each.
+  // The reasons why some peers do not take part, one line each.
   const std::vector<std::string>& skipped() const { return skipped_; }
-  // Names and versions of those that have been started.
+  // Names and versions of the peers that have been started.
   const std::vector<std::string>& names() const { return names_; }
 
-  // Sees to it that all run for this many replicas, and none for another number.
+  // Starts all peers with this number of replicas, and ends those with another number.
   void start(int replicas);
-  // One group's forms that can do this. A peer's forms that are far from the group's fastest are left out:
-  // the fastest counts, and the others only take time. Of a binding those on host threads are asked for, or
-  // those that are not: the one without a name. Throws PeerLost, and std::runtime_error on a wrong result.
+  // Returns the forms of one group that support the request. Forms of a peer that are much slower than the
+  // group's fastest are left out, because only the fastest counts. For a binding, returns the forms on host
+  // threads, or else the form without a name. Throws PeerLost, and std::runtime_error for a wrong result.
   std::vector<std::unique_ptr<Side>> sides(PeerGroup group, const peers::Request& request,
                                            bool on_host_threads = false);
-  // The same, with those that are far from the fastest.
+  // The same, including the slow ones.
   std::vector<std::unique_ptr<Side>> all_sides(PeerGroup group, const peers::Request& request);
-  // Throws away those that do not answer any more; their rows go on without them.
+  // Removes peers that no longer answer. Their rows continue without them.
   void forget_lost();
   double cpu_us() const;
 

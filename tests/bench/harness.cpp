@@ -16,7 +16,7 @@
 namespace bench {
 namespace {
 
-// 'S' sleeps, 'R' runs or is ready to: the field after the name, which may hold any character itself.
+// 'S' sleeps, 'R' is running or runnable. This is the field after the name, which may contain any character.
 char thread_state(const std::string& tasks, const char* tid) {
   const std::string path = tasks + tid + "/stat";
   const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "r"), std::fclose);
@@ -122,7 +122,7 @@ bool wait_until_quiet() { return wait_until_quiet({getpid()}, 500e3); }
 
 bool wait_until_quiet(const std::vector<pid_t>& processes, double limit_us) {
   const double begin = now_us();
-  int in_a_row = 0;  // a thread that yields is seen asleep for moments
+  int in_a_row = 0;  // a thread that yields appears to sleep for moments
   while (now_us() - begin < limit_us) {
     in_a_row = std::all_of(processes.begin(), processes.end(), others_sleep) ? in_a_row + 1 : 0;
     if (in_a_row == 3) return true;

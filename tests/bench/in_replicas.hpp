@@ -10,7 +10,7 @@
 
 namespace bench {
 
-// Throws std::runtime_error, with libdist's own words, where a call failed.
+// Throws std::runtime_error with libdist's message if a call failed.
 void require(dist_status status, const char* what);
 
 class InReplicas : public Side {
@@ -26,7 +26,7 @@ class InReplicas : public Side {
     const Plan* plan;
     Stopwatch* watch;
   };
-  // One replica's part of the block: prepares, and calls loop() with what is to be timed.
+  // One replica's part of the block: prepares, and calls loop() with the function to be timed.
   virtual dist_status replica(dist_replica* replica, const Job& job) = 0;
 
   template <class Op>

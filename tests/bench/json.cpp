@@ -50,13 +50,13 @@ const char* operation_name(const RowSpec& row) {
       return row.numerics == DIST_NUMERICS_TREE ? "all_reduce_tree" : "all_reduce_reproducible";
     case Operation::kPlanned: return "all_reduce_planned";
     case Operation::kOverlap: return "all_reduce_overlapped";
-    case Operation::kHanding: break;  // each has a name
+    case Operation::kHanding: break;  // each of these has its own name
     case Operation::kGrowth: return "growth";
     case Operation::kPush:
     case Operation::kPull:
     case Operation::kClosure:
     case Operation::kClosurePush:
-    case Operation::kEncode: break;  // no rows of this program
+    case Operation::kEncode: break;  // not in this program
   }
   return "";
 }

@@ -5,7 +5,7 @@
 namespace bench {
 namespace {
 
-constexpr int kEnough = 1100;  // collectives: a few more than a recorder keeps
+constexpr int kEnough = 1100;  // slightly more collectives than a recorder keeps
 
 class Inspected final : public Side {
  public:

@@ -35,7 +35,7 @@ struct Release {
 };
 using Value = std::unique_ptr<dist_value, Release>;
 
-// The results are new values each time; what they hold is compared, and let go, before the next call.
+// The results are new values each time. They are compared and released before the next call.
 class ReduceTo final : public Side {
  public:
   ReduceTo(const Strategy& strategy, DataList& list, bool one_by_one)
@@ -70,7 +70,7 @@ class ReduceTo final : public Side {
       for (size_t t = 0; t < results.size(); ++t) {
         const Value result(results[t]);
         dist_tensor tensor;
-        // For one replica the result is the tensor itself.
+        // With one replica, the result is the tensor itself.
         const dist_value* const first = dist_value_item(results[t], 0);
         require(dist_value_tensor(first != nullptr ? first : results[t], &tensor), "dist_value_tensor");
         list_.check_result(t, tensor.data);

@@ -29,7 +29,7 @@ dist_status InReplicas::replica_main(dist_replica* replica, void* user_data) {
 
 namespace {
 
-// Where replicas 0 and 1 ran.
+// Records the CPUs of replicas 0 and 1.
 void note_cpu(dist_replica* replica, CpuPair& seen) {
   if (dist_replica_id(replica) == 0) seen.first = sched_getcpu();
   if (dist_replica_id(replica) == 1) seen.second = sched_getcpu();
@@ -117,7 +117,7 @@ Strategy::Strategy(int replicas, dist_threads threads) : threads_(threads) {
 
 void Strategy::run(dist_replica_fn fn, void* user_data) const {
   if (threads_ != DIST_THREADS_HOST) return require(dist_run(strategy_, fn, user_data, nullptr), "dist_run");
-  std::string failure;  // replica 0's: all of them get the run's
+  std::string failure;  // replica 0's, because all replicas get the run's
   std::vector<std::thread> threads;
   for (int id = 0; id < replicas(); ++id) {
     threads.emplace_back([&, id] {

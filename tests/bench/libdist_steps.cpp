@@ -35,7 +35,7 @@ class FusedStep final : public InReplicas {
   StepData& step_;
 };
 
-// Every replica has all reduced gradients and updates its own copy of the parameters.
+// Every replica gets all reduced gradients and updates its own copy of the parameters.
 class SeparateStep final : public InReplicas {
  public:
   SeparateStep(const Strategy& strategy, StepData& data)
@@ -77,13 +77,13 @@ class SeparateStep final : public InReplicas {
     }
   }
 
-  // By how much the clip scales gradients down.
+  // The factor by which clipping scales the gradients.
   double scale(const std::vector<dist_tensor>& gradients) const {
     if (!step_.form().clip) return 1;
     double squares = 0;
     for (size_t t = 0; t < gradients.size(); ++t) {
       const float* const gradient = floats(gradients[t]);
-      double sums[16] = {};  // so that the loop becomes SIMD
+      double sums[16] = {};  // separate sums, so that the loop is vectorized
       const size_t n = step_.count(t), whole = n / 16 * 16;
       for (size_t i = 0; i < whole; i += 16) {
         for (size_t lane = 0; lane < 16; ++lane) {

@@ -38,8 +38,8 @@ class Planned final : public InReplicas {
   Data& tensors_;
 };
 
-// Arithmetic that touches no memory, made each time: what goes in and out is volatile, so that the compiler
-// cannot know it.
+// Arithmetic without memory access. Its input and output are volatile, so that the compiler cannot precompute
+// it.
 void compute(int64_t rounds) {
   volatile float seed = 1, result;
   float values[8];

@@ -12,14 +12,14 @@
 namespace bench {
 namespace {
 
-// Where both replicas ended on one CPU, any two.
+// Returns the CPUs seen, or any two if both replicas were on one CPU at the end.
 CpuPair apart(const CpuPair& seen) {
   if (seen.first != seen.second) return seen;
   const std::vector<int> usable = usable_cpus();
   return {usable[0], usable[1]};
 }
 
-// Two threads hand a number to and fro, each in a line of its own; a round trip is two hops.
+// Two threads pass a number back and forth, each in a separate cache line. A round trip is two hops.
 class CacheLineHop final : public Side {
  public:
   explicit CacheLineHop(const CpuPair& between) : between_(between) {}
@@ -54,7 +54,7 @@ class CacheLineHop final : public Side {
   }
 
  private:
-  static constexpr uint32_t kRoundTrips = 1000;  // in a sample
+  static constexpr uint32_t kRoundTrips = 1000;  // per sample
   static uint32_t last(const Plan& plan) { return (static_cast<uint32_t>(plan.batches) + 1) * kRoundTrips; }
 
   const CpuPair& between_;
@@ -65,7 +65,7 @@ class CacheLineHop final : public Side {
 void rmw2(float* a, float* b, size_t n) {
 #pragma omp simd
   for (size_t i = 0; i < n; ++i) {
-    const float mean = (a[i] + b[i]) * 0.5f;  // stays in range however often it runs
+    const float mean = (a[i] + b[i]) * 0.5f;  // stays in range after any number of passes
     a[i] = mean;
     b[i] = mean;
   }
@@ -164,7 +164,7 @@ class MemoryRmw2 final : public Side {
     void operator()(float* memory) const { std::free(memory); }
   };
   size_t threads_;
-  size_t count_;  // floats in one array of one thread
+  size_t count_;  // floats per array and thread
   bool filled_ = false;
   std::vector<std::unique_ptr<float, Free>> arrays_;
 };

@@ -8,7 +8,7 @@
 
 namespace bench {
 
-using Facts = std::vector<std::pair<std::string, std::string>>;  // in JSON's order
+using Facts = std::vector<std::pair<std::string, std::string>>;  // in the order of the JSON file
 
 Facts machine_facts();
 std::string machine_line();

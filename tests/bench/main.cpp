@@ -66,7 +66,7 @@ void make_quick(Settings& settings) {
   settings.judged = false;
 }
 
-// False, with a word on stderr, where the arguments make no sense.
+// Returns false, with a message on stderr, if the arguments are invalid.
 bool parse(int argc, char** argv, Arguments& arguments) {
   static const option kOptions[] = {
       {"json", required_argument, nullptr, 'j'},
@@ -96,7 +96,7 @@ bool parse(int argc, char** argv, Arguments& arguments) {
       case 'b': settings.bindings = optarg; break;
       case 'l': arguments.list = true; break;
       case 'h': arguments.help = true; break;
-      default: return false;  // getopt_long has said why
+      default: return false;  // getopt_long has printed the reason
     }
     if (!good) {
       std::fprintf(stderr, "dist_bench: '%s' is not a number in range\n", optarg);

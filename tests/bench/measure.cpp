@@ -21,7 +21,7 @@ int iterations_for(size_t bytes) {
   return bytes <= 64 * kMiB ? 2 : 1;
 }
 
-// What the kernel would give without swapping; 0: unknown.
+// Returns the memory that is available without swapping; 0 = unknown.
 size_t available_bytes() {
   const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen("/proc/meminfo", "r"), std::fclose);
   char line[128];
@@ -32,10 +32,10 @@ size_t available_bytes() {
   return static_cast<size_t>(kib) * 1024;
 }
 
-// How long a block is. What runs in a language's own runtime gets longer ones, and so does C beside it: after
-// a sleep a runtime takes some 10 ms to settle (Go's monitor looks every 20 us at first, on a CPU that a
-// replica wants). A command to a process and the wait for its sleep are long beside one batch, but not beside
-// several.
+// The length of a block. Sides that run in the runtime of another language get longer blocks, and so does C
+// next to them: after a sleep, a runtime takes about 10 ms to settle (at first, Go's monitor thread checks
+// every 20 us, on a CPU that a replica wants). Compared with one batch, a command to a process and waiting
+// for its sleep take long; compared with several, they do not.
 struct Pacing {
   double blocks;
   int trial_batches, most_batches;
@@ -43,8 +43,10 @@ struct Pacing {
 constexpr Pacing kPacing{1, 1, 500}, kBindingPacing{10, 20, 10'000};
 
 double ratio_of(Unit unit, double libdist_us, double other_us, double scale) {
-  if (unit == Unit::kOfC) return other_us / libdist_us / scale;             // libdist, the other one too
-  if (unit == Unit::kAboveC) return std::max(other_us - libdist_us, 1e-3);  // judge() divides by it
+  if (unit == Unit::kOfC) return other_us / libdist_us / scale;  // both are libdist
+  if (unit == Unit::kAboveC)
+    return std::max(other_us - libdist_us, 1e-3);  // positive, because judge()
+                                                   // divides by it
   if (unit == Unit::kExponent) return std::log(libdist_us / other_us) / std::log(scale);
   return more_is_better(unit) ? scale * other_us / libdist_us : libdist_us / other_us / scale;
 }
@@ -66,13 +68,13 @@ int Runner::most_iterations(const Row& row) const {
   return most;
 }
 
-// As many batches as fill the block, by how long one takes with everything around it.
+// Chooses the number of batches that fill the block, from the duration of one with its overhead.
 Plan Runner::plan_for(const Row& row, Side& side) const {
   const Pacing pacing = row.spec.bindings == Threads::kNone ? kPacing : kBindingPacing;
   const double block_us = pacing.blocks * settings_.block_us;
   Plan plan{row.spec.pace, most_iterations(row), pacing.trial_batches};
   Samples samples;
-  if (plan.pace == Pace::kHot) {  // few first: with some peers many would take seconds
+  if (plan.pace == Pace::kHot) {  // few at first, because many would take seconds with some peers
     Plan few = plan;
     few.iterations = std::min(few.iterations, 4);
     few.batches = 1;
@@ -108,7 +110,7 @@ Round Runner::run_round(Row& row, const std::vector<Plan>& plans, std::string& n
   return round;
 }
 
-// Rounds that other programs disturb are made again, as far as the settings allow; the least disturbed count.
+// Repeats rounds that other programs disturb, as far as the settings allow. The least disturbed ones count.
 std::vector<Round> Runner::run_rounds(Row& row, std::string& note) {
   std::vector<Plan> plans;
   for (const auto& side : row.sides) plans.push_back(plan_for(row, *side));
@@ -157,7 +159,7 @@ void Runner::compare(const Row& row, RowResult& result) const {
   }
 }
 
-// A peer that is lost takes no further part; its row begins anew without it.
+// A lost peer takes no further part. Its row starts over without it.
 RowResult Runner::measure(const RowSpec& spec) {
   for (;;) {
     try {
@@ -188,7 +190,7 @@ void Runner::add_sides(Row& row) {
     case Operation::kPull:
     case Operation::kClosure:
     case Operation::kClosurePush:
-    case Operation::kEncode: break;  // no rows of this program
+    case Operation::kEncode: break;  // not in this program
   }
   if (row.skipped.empty()) add_peers(row);
 }
@@ -196,7 +198,7 @@ void Runner::add_sides(Row& row) {
 RowResult Runner::measure_once(const RowSpec& spec) {
   RowResult result;
   result.spec = spec;
-  // Two sets of buffers, the shared one of a peer, and room for the memory kernel's arrays.
+  // Two sets of buffers, the shared one of a peer, and the arrays of the memory kernel.
   const size_t most = 2 * Data::memory_bytes(spec.bytes, spec.replicas, Layout::kOutOfPlace) + kRmw2Bytes;
   if (spec.bytes >= kMiB && available_bytes() != 0 && most > available_bytes()) {
     result.note = "skipped: wants " + std::to_string(most / kMiB) + " MiB of memory";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A barrier of processes in memory that they share. A waiting process sleeps and takes no CPU time from the process whose
-// turn it is.
+// A barrier of processes in memory that they share. A waiting process sleeps and takes no CPU time from the
+// process whose turn it is.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ class Meeting {
   void expect(int processes) { expected_ = processes; }
   // Throws an empty std::runtime_error if a process has failed.
   void meet(const std::atomic<bool>& failed);
-  // Wakes all that wait, after one has failed.
+  // Wakes all waiting processes after one has failed.
   void go_on();
 
  private:

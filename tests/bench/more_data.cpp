@@ -19,7 +19,7 @@ std::vector<float> random_values(size_t count, uint32_t seed) {
   return values;
 }
 
-// Convolutions without bias, each with a batch normalisation, as torchvision's and Keras's models have them.
+// Convolutions without bias, each with a batch normalization, as in torchvision's and Keras's models.
 std::vector<size_t> resnet50() {
   std::vector<size_t> counts;
   const auto convolution = [&](size_t in, size_t out, size_t width) {
@@ -115,7 +115,7 @@ void DataList::check(int replica, int iterations) noexcept {
   }
 }
 
-// ---- Collectives beside all_reduce, sums of wide range ----
+// ---- Collectives other than all_reduce, and sums of wide range ----
 
 Exchanged::Exchanged(std::vector<Buffers> replicas) {
   for (Buffers& buffers : replicas) {
@@ -142,7 +142,7 @@ void Exchanged::check(int replica, int) noexcept {
 
 namespace {
 
-// Pairs of contributions, pairs of these and so on: a power of two of them.
+// Sums pairs of contributions, then pairs of these, and so on. Their number must be a power of two.
 std::vector<float> pairwise(const std::vector<Exchanged::Buffers>& buffers, size_t contributions,
                             size_t count) {
   std::vector<std::vector<float>> level;
@@ -164,10 +164,10 @@ std::vector<float> pairwise(const std::vector<Exchanged::Buffers>& buffers, size
 
 std::unique_ptr<Exchanged> wide_range_sum(size_t count, int replicas, int contributions, int exponents,
                                           dist_numerics numerics) {
-  // A sum of these in units of 2^-72 fits 128 bits, and a conversion from there rounds once.
+  // A sum in units of 2^-72 fits into 128 bits, and converting it to float rounds once.
   __extension__ using Wide = __int128;
   constexpr int kUnit = 72;
-  constexpr float kSmallest = 0x1p-48f;  // a multiple of 2^-72, as is every larger float
+  constexpr float kSmallest = 0x1p-48f;  // a multiple of 2^-72, like every larger float
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
   std::uniform_real_distribution<float> exponent(static_cast<float>(-exponents),
@@ -182,7 +182,7 @@ std::unique_ptr<Exchanged> wide_range_sum(size_t count, int replicas, int contri
         float value = 0;
         while (std::fabs(value) < kSmallest) value = normal(random) * std::exp2(exponent(random));
         buffer.start.push_back(value);
-        ordered[i] += value;  // from 0: the first one is as it is
+        ordered[i] += value;  // from 0, so the first one is unchanged
         units[i] += static_cast<Wide>(std::ldexp(static_cast<double>(value), kUnit));
       }
     }
@@ -237,7 +237,7 @@ std::unique_ptr<Exchanged> handed(Handing handing, size_t bytes, int replicas) {
     for (size_t p = 0; p < size; ++p) {
       const float* const from = all[p].start.data() + (handing == Handing::kAllGather ? 0 : r * part);
       float* const to = expected.data() + (reduced ? 0 : p * part);
-      for (size_t i = 0; i < part; ++i) to[i] += from[i];  // from 0: the first one is as it is
+      for (size_t i = 0; i < part; ++i) to[i] += from[i];  // from 0, so the first one is unchanged
     }
   }
   return std::make_unique<Exchanged>(std::move(all));

@@ -11,13 +11,13 @@
 
 namespace bench {
 
-// Networks whose gradients make the lists: so many tensors, of so many elements.
+// Networks whose gradients determine the number and the sizes of the tensors in lists.
 enum class Network { kResNet50, kBertBase };
 const char* network_name(Network network);
-// `share`: each tensor that many times smaller, for quick runs.
+// For quick runs, each tensor is smaller by the factor `share`.
 std::vector<size_t> tensor_counts(Network network, int share);
 
-// A list of f32 tensors, each in memory of its own, that is all-reduced in place.
+// A list of f32 tensors in separate memory, which is all-reduced in place.
 class DataList final : public Checked {
  public:
   DataList(const std::vector<size_t>& counts, int replicas);
@@ -25,10 +25,10 @@ class DataList final : public Checked {
   size_t size() const { return tensors_.size(); }
   Data& at(size_t tensor) const { return *tensors_[tensor]; }
   size_t bytes() const;
-  bool alike() const;  // all tensors are equally long
-  // One replica's tensors, as libdist takes them. Borrows from this.
+  bool alike() const;  // all tensors have the same length
+  // Returns one replica's tensors for libdist. They refer to this object's memory.
   std::vector<dist_tensor> views(int replica) const;
-  // Compares a sum that lies elsewhere.
+  // Compares a sum in other memory.
   void check_result(size_t tensor, const void* result) noexcept;
 
   int most_iterations() const override { return tensors_[0]->most_iterations(); }
@@ -41,13 +41,13 @@ class DataList final : public Checked {
   std::vector<int64_t> counts_;
 };
 
-// Inputs that stay and outputs that are known: f32, a buffer each on every replica.
+// f32 inputs that do not change and outputs that are known, with a separate buffer for each on every replica.
 class Exchanged final : public Checked {
  public:
   struct Buffers {
-    std::vector<float> start;     // the input's contents
-    std::vector<float> expected;  // the output's
-    size_t pieces = 1;            // equal parts of the input, each in memory of its own
+    std::vector<float> start;     // contents of the input
+    std::vector<float> expected;  // expected contents of the output
+    size_t pieces = 1;            // equal parts of the input, each in separate memory
   };
   explicit Exchanged(std::vector<Buffers> replicas);
   int replicas() const { return static_cast<int>(replicas_.size()); }
@@ -72,17 +72,17 @@ class Exchanged final : public Checked {
   std::vector<Replica> replicas_;
 };
 
-// `contributions` tensors a replica, the pieces of its input, of values normal * 2^uniform(-exponents,
-// exponents); the sum is what DIST_NUMERICS_... `numerics` give: TREE of powers of two alone.
+// `contributions` tensors per replica, as the pieces of its input, with values normal * 2^uniform(-exponents,
+// exponents). The expected sum is that of DIST_NUMERICS_... `numerics`; TREE only for powers of two.
 std::unique_ptr<Exchanged> wide_range_sum(size_t count, int replicas, int contributions, int exponents,
                                           dist_numerics numerics);
 
-// Collectives beside all_reduce. `bytes` is what a replica has where it has most.
+// Collectives other than all_reduce. `bytes` is the larger of a replica's input and output.
 enum class Handing { kAllGather, kReduceScatter, kBroadcast, kAllToAll, kScatter, kScan };
 const char* handing_name(Handing handing);
 std::unique_ptr<Exchanged> handed(Handing handing, size_t bytes, int replicas);
 
-// Gradients, parameters and velocities of every replica, and what they become.
+// Gradients, parameters and velocities of every replica, and their expected values.
 struct StepForm {
   bool momentum = false, clip = false;
 };
@@ -95,13 +95,13 @@ class StepData final : public Checked {
   int replicas() const { return static_cast<int>(replicas_.size()); }
   size_t size() const { return counts_.size(); }
   size_t count(size_t tensor) const { return static_cast<size_t>(counts_[tensor]); }
-  // The gradients' norm is twice this.
+  // Half of the gradients' norm.
   double clip_norm() const { return form_.clip ? norm_ / 2 : 0; }
   std::vector<dist_tensor> gradients(int replica) const { return views(replica, 0); }
   std::vector<dist_tensor> parameters(int replica) const { return views(replica, 1); }
   std::vector<dist_tensor> velocities(int replica) const { return views(replica, 2); }
 
-  // A clip leaves gradients changed, or not, as the side likes.
+  // After clipping, a side may leave the gradients changed or unchanged.
   int most_iterations() const override { return form_.clip ? 1 : 16; }
   void expect(int iterations) override;
   void reset(int replica) noexcept override;
@@ -115,10 +115,10 @@ class StepData final : public Checked {
   StepForm form_;
   std::vector<int64_t> counts_;
   std::vector<std::vector<Buffer>> replicas_;  // all parts of tensor 0, of tensor 1, ...
-  // Every tensor repeats these.
-  std::vector<std::vector<float>> gradient_;  // a replica's
+  // Every tensor repeats these values.
+  std::vector<std::vector<float>> gradient_;  // of each replica
   std::vector<float> parameter_, velocity_, mean_, expected_parameter_, expected_velocity_;
-  double norm_ = 0;  // of the mean of the gradients of the whole list
+  double norm_ = 0;  // of the mean of the replicas' gradients over the whole list
 };
 
 }  // namespace bench

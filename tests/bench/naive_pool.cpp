@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pool of threads as a good programmer would write it for an empty dist_run(). Its threads wait in the way that
-// libdist's do: they look 64 times, yield, and sleep on a futex after 60 us. With more threads than CPUs they yield
+// A pool of threads that a programmer would write for an empty dist_run(). Its threads wait like libdist's:
+// they look 64 times, then yield, and sleep on a futex after 60 us. With more threads than CPUs, they yield
 // after each look.
 #include <linux/futex.h>
 #include <sched.h>
@@ -33,7 +33,7 @@ class alignas(128) Signal {
     number_.store(number);
     if (sleepers_.load() != 0) call(FUTEX_WAKE_PRIVATE, INT_MAX);
   }
-  // Returns the next number.
+  // Waits for a number other than `seen`, and returns it.
   uint32_t await_other_than(uint32_t seen, int looks) {
     while (!spin(seen, looks)) {
       sleepers_.fetch_add(1);
@@ -103,7 +103,7 @@ class NaivePool final : public Side {
     }
   }
 
-  const size_t first_;  // the first replica that has a thread of its own
+  const size_t first_;  // the first replica with its own thread
   const int looks_;
   Signal started_;
   void (*function_)(void*) = nullptr;

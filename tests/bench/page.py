@@ -44,7 +44,7 @@ def number(value):
 
 
 def table(run, kinds):
-    """Times of libdist and, for each peer, its time divided by libdist's: bold if the peer is faster."""
+    """Returns a table: libdist's times and, for each peer, its time divided by libdist's, bold if the peer is faster."""
     lines, columns = [], []
     for row in run["rows"]:
         if not is_of(row, kinds) or not row["sides"]:

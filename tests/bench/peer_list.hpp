@@ -11,24 +11,25 @@ namespace bench {
 
 struct PeerOffer {
   std::string group, label;
-  peers::Words words;  // of its command, some with blanks to fill
+  peers::Words words;  // the words of its command, some with placeholders
 };
 
 struct PeerList {
   std::vector<PeerOffer> offers;
-  std::vector<std::string> missing;  // those that are not installed, a line each
+  std::vector<std::string> missing;  // peers that are not installed, one line each
 };
 
 enum class PeerUse {
   kBench,
   kFaults,     // the fault matrix in one process
-  kProcesses,  // and that over workers that are processes
+  kProcesses,  // the fault matrix over worker processes
 };
 
-// What is for that use. Throws std::runtime_error where the list cannot be read.
+// Returns the entries for this use. Throws std::runtime_error if the list cannot be read.
 PeerList read_peer_list(const std::string& path, PeerUse use);
 
-// Its command for this many ranks; `faults`: with what it needs to survive one.
+// Returns the command for this number of ranks. With `faults`, includes the options that it needs to survive
+// a fault.
 peers::Words peer_command(const PeerOffer& offer, int ranks, bool faults);
 
 }  // namespace bench

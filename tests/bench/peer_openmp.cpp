@@ -89,7 +89,7 @@ class OpenMpEmptyRegion final : public Side {
   void block(const Plan& plan, Samples& samples) override {
     caller_block(plan, samples, [this] {
 #pragma omp parallel num_threads(threads_)
-      { asm volatile(""); }  // or the compiler drops the region
+      { asm volatile(""); }  // keeps the compiler from removing the region
     });
   }
 

@@ -20,12 +20,12 @@
 namespace bench {
 namespace {
 
-constexpr double kStartUs = 120e6;   // Python and its packages, from a cold disk
-constexpr double kAnswerUs = 120e6;  // JAX gives up after 60 s by itself
+constexpr double kStartUs = 120e6;   // Python with its packages from a cold disk
+constexpr double kAnswerUs = 120e6;  // JAX itself gives up after 60 s
 constexpr double kStopUs = 3e6;
 constexpr double kPutDownUs = 1e6;
 
-// Fields of /proc/PID/stat after the name: 4 is the parent, 14 and 15 are the CPU time, 22 is when it began.
+// Fields of /proc/PID/stat after the name: 4 is the parent, 14 and 15 are the CPU time, 22 is the start time.
 struct Stat {
   pid_t parent = 0;
   unsigned long long user_ticks = 0, system_ticks = 0, start_ticks = 0;
@@ -66,7 +66,8 @@ std::vector<pid_t> with_descendants(pid_t process) {
 
 namespace {
 
-// In the child. Its group is its own, so that Ctrl-C reaches dist_bench alone, which then ends it.
+// Runs in the child. It has its own process group, so that Ctrl-C reaches only dist_bench, which then ends
+// it.
 [[noreturn]] void become(const peers::Words& command, int in, int out, int errors) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   setpgid(0, 0);
@@ -107,7 +108,7 @@ PeerProcess::PeerProcess(const peers::Words& command) {
 PeerProcess::~PeerProcess() { stop(); }
 
 void PeerProcess::start(const peers::Words& command) {
-  signal(SIGPIPE, SIG_IGN);  // a write to a peer that died fails instead
+  signal(SIGPIPE, SIG_IGN);  // writing to a peer that has died then fails instead
   errors_.reset(std::tmpfile());
   int in[2], out[2];
   if (!errors_ || pipe2(in, O_CLOEXEC) != 0) throw PeerLost("no file descriptor left");
@@ -144,8 +145,8 @@ void PeerProcess::stop() {
   process_ = -1;
 }
 
-// A launcher that is told to end takes down its ranks and what it has in the file system; those it leaves are
-// nobody's children then, so they are listed before.
+// A launcher that is asked to end also ends its ranks and removes its files. Ranks that it leaves behind are
+// no longer its children, so they are listed before.
 void PeerProcess::put_down() {
   close_pipes();
   if (process_ <= 0) return;
@@ -204,7 +205,7 @@ void PeerProcess::lose(const std::string& what) {
   throw PeerLost(lost_);
 }
 
-// The last line of its stderr that has letters in it and is no part of a stack trace.
+// Returns the last line of its stderr that contains letters and is not part of a stack trace.
 std::string PeerProcess::last_words() {
   std::rewind(errors_.get());
   char line[512];

@@ -14,40 +14,40 @@
 
 namespace bench {
 
-// It did not start, died, or did not answer in time.
+// The peer did not start, died, or did not answer in time.
 class PeerLost : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// It and all that it has started that still lives; of what was started in turn, only where the starter lives.
+// Returns the process and all its living descendants. Descendants of a process that has ended are not found.
 std::vector<pid_t> with_descendants(pid_t process);
 
 class PeerProcess {
  public:
-  // Returns when it has said that it is ready. Throws PeerLost. The thread that makes it must outlive it.
+  // Returns when the peer is ready. Throws PeerLost. The thread that calls this must outlive the object.
   explicit PeerProcess(const peers::Words& command);
-  // Ends it: by the end of its input, or else by force.
+  // Ends the peer by closing its input, or otherwise by killing it.
   ~PeerProcess();
-  // Ends it and all that it started at once, since it may hang.
+  // Kills the peer and its descendants at once, because it may hang.
   void put_down();
   PeerProcess(const PeerProcess&) = delete;
   PeerProcess& operator=(const PeerProcess&) = delete;
 
   const std::string& name() const { return name_; }
   const peers::Words& forms() const { return forms_; }
-  // It and all that it started, such as a launcher's ranks.
+  // The peer and its descendants, such as the ranks of a launcher.
   const std::vector<pid_t>& processes() const { return processes_; }
   // Their CPU time so far.
   double cpu_us() const;
 
-  // Gives it up, and why: throws PeerLost, and lost() gives the words from then on.
+  // Gives the peer up and throws PeerLost. From then on, lost() returns the reason.
   [[noreturn]] void lose(const std::string& what);
   const std::string& lost() const { return lost_; }
 
   // Sends a command and waits for its answer. Throws PeerLost.
   peers::Words ask(const std::string& command);
-  // The last that it complained of.
+  // Returns the last line that it printed on stderr.
   std::string last_words();
 
  private:
@@ -63,7 +63,7 @@ class PeerProcess {
   peers::Words forms_;
   pid_t process_ = -1;
   int to_ = -1, from_ = -1;
-  std::unique_ptr<FILE, Close> errors_;  // what it prints on stderr
+  std::unique_ptr<FILE, Close> errors_;  // its stderr
   std::string unread_;
   std::vector<pid_t> processes_;
 };

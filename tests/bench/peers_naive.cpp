@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives that a good programmer would write in standard C++20, each in two forms: with std::barrier,
-// and with a spinning barrier. Their threads exist for one block and are joined before libdist's turn.
+// The collectives that a programmer would write in standard C++20, each in two forms: with std::barrier, and
+// with a spinning barrier. Their threads exist for one block and are joined before libdist's turn.
 #include <algorithm>
 #include <atomic>
 #include <barrier>
@@ -14,7 +14,7 @@
 namespace bench {
 namespace {
 
-// A line each, which its replica alone writes: whoever waits reads the others'.
+// Each replica writes only its own cache line. Waiting replicas read those of the others.
 class SpinBarrier {
  public:
   explicit SpinBarrier(int replicas) : lines_(static_cast<size_t>(replicas)) {}
@@ -50,8 +50,8 @@ class StdBarrier {
 template <class Barrier>
 constexpr const char* kWord = std::is_same_v<Barrier, StdBarrier> ? "std::barrier" : "spin barrier";
 
-// Runs main(replica) on `replicas` threads, each on a CPU of its own where there are enough: the scheduler
-// often puts new threads beside their maker, where they would measure it.
+// Runs main(replica) on `replicas` threads, each on a separate CPU if there are enough. The scheduler often
+// puts new threads on the CPU of their creator, which would be measured.
 template <class Main>
 void on_replicas(int replicas, Main main) {
   const std::vector<int> cpus = usable_cpus();
@@ -69,7 +69,7 @@ void add(float* __restrict to, const float* __restrict from, size_t n) {
   for (size_t i = 0; i < n; ++i) to[i] += from[i];
 }
 
-// Each replica sums its slice of all tensors into all.
+// Each replica sums its slice of all tensors into all tensors.
 template <class Barrier, class Sum>
 class NaiveAllReduce final : public Side {
  public:
@@ -107,8 +107,8 @@ class NaiveAllReduce final : public Side {
   std::vector<Element*> in_, out_;
 };
 
-// Each replica copies its tensor into a slot, raises the number beside it, and sums the slots of all into its own
-// output. A slot is used again in the next round but one, so that nobody waits a second time.
+// Each replica copies its tensor into a slot, increments the number next to it, and sums the slots of all
+// into its own output. A slot is reused two rounds later, so that no replica waits a second time.
 template <class Sum>
 class NaiveOnePhase final : public Side {
  public:
@@ -163,7 +163,7 @@ class NaiveOnePhase final : public Side {
   std::vector<Slot> slots_;
 };
 
-// For more replicas than CPUs: the last one to arrive sums for all, and wakes the others.
+// For more replicas than CPUs: the last one to arrive computes the sums and wakes the others.
 class NaiveLastSums final : public Side {
  public:
   explicit NaiveLastSums(Data& data) : data_(data), barrier_(data.replicas()) {
@@ -206,8 +206,8 @@ class NaiveLastSums final : public Side {
   alignas(128) std::atomic<uint32_t> round_{0};
 };
 
-// The same for a list, in place: a slice of each tensor, between two rounds. Of many tensors that are equally long, each
-// replica takes whole ones.
+// The same for a list in place, with a slice of each tensor between two rounds. If many tensors have equal
+// lengths, each replica takes whole ones.
 template <class Barrier>
 class NaiveList final : public Side {
  public:
@@ -282,7 +282,7 @@ class NaiveHanding final : public Side {
  private:
   void copy(float* to, const float* from, size_t count) { std::memcpy(to, from, count * sizeof(float)); }
 
-  // Replica r writes its own output.
+  // Replica r writes only its own output.
   void take(int r) {
     const auto size = static_cast<size_t>(data_.replicas()), own = static_cast<size_t>(r);
     const size_t count = data_.out_count(r);

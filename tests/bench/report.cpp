@@ -34,7 +34,7 @@ const char* verdict_text(Verdict verdict) {
   return "?";
 }
 
-// Four digits that matter, from nanoseconds to seconds.
+// Four significant digits, from nanoseconds to seconds.
 std::string time_text(double us) {
   char text[32];
   if (us < 100) {
@@ -45,14 +45,14 @@ std::string time_text(double us) {
   return text;
 }
 
-// Three digits that matter, and no exponent.
+// Three significant digits without an exponent.
 std::string ratio_text(double ratio) {
   char text[32];
   std::snprintf(text, sizeof text, ratio < 1000 ? "%.3g" : "%.0f", ratio);
   return text;
 }
 
-// One word for both: the goal is above the floor.
+// Returns one verdict for both, because the goal is above the floor.
 const char* verdict_text(const Comparison& c) {
   const bool goal = c.goal == Verdict::kMet || c.goal == Verdict::kLevel;
   return goal && c.floor != Verdict::kMissed ? "goal" : verdict_text(c.floor);

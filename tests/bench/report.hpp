@@ -11,11 +11,11 @@
 
 namespace bench {
 
-// How many comparisons had a target, and how they came out.
+// The number of comparisons with a target, by result.
 struct Tally {
-  int met = 0, level = 0, missed = 0;  // floors
-  int missed_disturbed = 0;            // of the missed, while other programs ran
-  int out_of_reach = 0;                // of the missed, above what the row's limit itself is
+  int met = 0, level = 0, missed = 0;  // by floor
+  int missed_disturbed = 0;            // of the missed: while other programs ran
+  int out_of_reach = 0;                // of the missed: the floor is above the row's limit
   int goals_met = 0, goals = 0;
 };
 Tally tally(const std::vector<RowResult>& rows);
@@ -24,7 +24,7 @@ void print_head(const Settings& settings);
 void print_row(const RowResult& row);
 void print_tail(const Tally& tally, const Settings& settings, const Runner& runner);
 
-// False, with a word on stderr, where the file cannot be written.
+// Returns false, with a message on stderr, if the file cannot be written.
 bool write_json(const std::string& path, const Settings& settings, const std::vector<RowResult>& rows,
                 const Runner& runner);
 

@@ -14,9 +14,9 @@ namespace bench {
 struct Runner::Row {
   struct Pairing {
     Unit unit;
-    std::vector<size_t> sides;  // the fastest of them counts; of kOfLonger the slowest
+    std::vector<size_t> sides;  // the fastest counts; for kOfLonger, the slowest
     MaybeTarget target;
-    double scale;  // how much more work libdist's sample does than theirs
+    double scale;  // how much more work libdist's sample does than the other one's
     std::string group;
   };
 
@@ -42,13 +42,13 @@ struct Runner::Row {
   }
 
   RowSpec spec;
-  std::vector<std::unique_ptr<Strategy>> strategies;  // of this row alone
+  std::vector<std::unique_ptr<Strategy>> strategies;  // used only by this row
   std::vector<std::unique_ptr<Checked>> data;
-  std::vector<std::unique_ptr<Side>> sides;  // the first is libdist; they use the data
+  std::vector<std::unique_ptr<Side>> sides;  // the first is libdist; they use `data`
   std::vector<std::string> names;
   std::vector<Pairing> pairings;
-  std::optional<size_t> hop;   // the side that measures a cache line's way
-  std::vector<size_t> limits;  // sides that together take the time below which nobody gets
+  std::optional<size_t> hop;   // the side that measures a cache-line hop
+  std::vector<size_t> limits;  // sides whose total time is a lower limit for all others
   std::string skipped;         // why there are no sides
 };
 

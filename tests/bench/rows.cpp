@@ -29,17 +29,18 @@ std::string bytes_text(size_t bytes) {
 
 MaybeTarget some(Target target) { return target.floor > 0 ? MaybeTarget(target) : std::nullopt; }
 
-// Who has tensors that its replicas can write and read is judged where they do: loops that leave them alone
-// keep each half in one core's cache. Python's peers have none, and are judged back to back.
+// Peers with tensors that replicas can write and read are judged in work loops. Loops that do not touch the
+// tensors keep each half in one core's cache. Peers in Python have no such tensors, and are judged back to
+// back.
 bool has_tensors(PeerGroup group) { return group != PeerGroup::kJax && group != PeerGroup::kTensorFlow; }
-// Who was made for inference has a table for all dtypes.
+// Peers made for inference have one table for all dtypes.
 bool one_table(PeerGroup group) { return group == PeerGroup::kVllm || group == PeerGroup::kDeepSpeed; }
 bool judged_at_work(PeerGroup group, const RowSpec& spec) {
   return has_tensors(group) && spec.operation == Operation::kAllReduce &&
          (spec.dtype == DIST_F32 || one_table(group));
 }
 
-// What libdist is to reach against a group's best form, on 2 replicas with a core each.
+// The target for libdist against a group's best form, on 2 replicas with one core each.
 MaybeTarget peer_target(PeerGroup group, const RowSpec& spec) {
   if (spec.replicas != 2) return std::nullopt;
   if (spec.pace != (judged_at_work(group, spec) ? Pace::kWork : Pace::kHot)) return std::nullopt;
@@ -84,7 +85,7 @@ std::string RowSpec::name() const {
     case Operation::kOverlap: text = "overlapped all_reduce f32 " + what; break;
     case Operation::kHanding: text = handing_name(handing) + (" f32 " + what); break;
     case Operation::kGrowth: text = std::string("growth of ") + growth_name(growth); break;
-    default: break;  // rows of other benchmarks, which name them
+    default: break;  // rows of other benchmarks, which have their own names
   }
   const char* const whose = bindings == Threads::kLibrary ? "bindings "
                             : bindings == Threads::kHost  ? "bindings (host) "
@@ -101,7 +102,8 @@ std::vector<RowSpec> all_rows(const Settings& settings) {
         for (const size_t bytes : kSizes) rows.push_back({kAllReduce, r, pace, DIST_F32, bytes, layout});
       }
     }
-    for (const size_t bytes : kSizes) {  // above 1 MiB a pause is lost in the operation's own time
+    for (const size_t bytes : kSizes) {  // above 1 MiB, the operation takes much longer than the pause's
+                                         // effect
       if (bytes <= kMiB) rows.push_back({kAllReduce, r, Pace::kPaused, DIST_F32, bytes, Layout::kInPlace});
     }
     rows.push_back({kAllReduce, r, Pace::kHot, DIST_F32, 64 * kMiB, Layout::kOneOutput});
@@ -211,7 +213,7 @@ void Runner::add_all_reduce(Row& row) {
   }
   if (hot && spec.bytes >= targets::kLargeBytes) {
     const size_t memory = row.add(memory_rmw2(std::min(spec.replicas, cpus_)));
-    // Every replica's data are read once and its result is written once.
+    // Every replica's data are read once, and its result is written once.
     const double moved = 2.0 * static_cast<double>(spec.replicas) * static_cast<double>(spec.bytes);
     row.compare(Unit::kOfLimit, {memory},
                 some(in_place ? targets::kMemoryInPlace : targets::kMemoryOutOfPlace),
@@ -219,8 +221,8 @@ void Runner::add_all_reduce(Row& row) {
   }
 }
 
-// The side that measures a cache line's way between the replicas' CPUs, in every row: most ratios depend on
-// it.
+// The side that measures a cache-line hop between the replicas' CPUs. Every row has it, because most ratios
+// depend on it.
 size_t Runner::hop(Row& row) {
   if (!row.hop) row.hop = row.add(cache_line_hop(seen_));
   return *row.hop;
@@ -253,7 +255,7 @@ void Runner::add_run(Row& row) {
     return row.compare(Unit::kTimesAsFast, {caller}, std::nullopt);
   }
   row.add(libdist_run(strategy(spec.replicas)));
-  if (openmp && spec.pace == Pace::kHot) {  // out to the other replica, and back
+  if (openmp && spec.pace == Pace::kHot) {  // to the other replica and back
     row.limits = {hop(row), hop(row)};
   }
   row.compare(Unit::kTimesAsFast, {row.add(naive_pool(spec.replicas, true))}, pool);
@@ -265,7 +267,7 @@ void Runner::add_idle(Row& row) {
   row.compare(Unit::kCpuShare, {row.add(wall_time(kIdleUs))}, some(targets::kIdle));
 }
 
-// Peers spin: with more of their ranks than CPUs they would measure the scheduler.
+// Peers spin. With more ranks than CPUs, the scheduler would be measured.
 void Runner::add_peers(Row& row) {
   const RowSpec& spec = row.spec;
   const bool theirs = spec.operation == Operation::kAllReduce || spec.operation == Operation::kBarrier ||

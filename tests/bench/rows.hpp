@@ -17,19 +17,19 @@ namespace bench {
 
 struct Settings {
   int rounds = 5;
-  int again = 5;           // further rounds, at most, in place of those that other programs disturb
-  double block_us = 25e3;  // what one side may take in one round, where an operation is that short
+  int again = 5;           // maximum number of additional rounds to replace disturbed ones
+  double block_us = 25e3;  // time of one side in one round, for short operations
   size_t most_bytes = size_t{64} << 20;
-  int list_share = 1;  // lists are that many times smaller
+  int list_share = 1;  // lists are smaller by this factor
   int most_iterations = 100;
-  bool judged = true;  // floors count: not in a quick run, which is too short to say
+  bool judged = true;  // floors count; false in a quick run, which is too short
   std::vector<int> replicas{2, 4, 8};
-  std::string filter;    // part of a row's name; empty: all
-  std::string peers;     // the list of programs to measure beside libdist; empty: none
-  std::string bindings;  // the list of those that use libdist from other languages; empty: none
+  std::string filter;    // a part of a row's name; empty = all
+  std::string peers;     // the list of programs to measure next to libdist; empty = none
+  std::string bindings;  // the list of programs that use libdist from other languages; empty = none
 };
 
-// What grows, and what of it takes longer.
+// What grows, and which operation is measured.
 enum class Growth {
   kAllGather,
   kAllToAll,
@@ -46,11 +46,11 @@ enum class Growth {
 };
 const char* growth_name(Growth growth);
 
-// Where the replicas of a row about the bindings run.
+// The threads of the replicas in a row about the bindings.
 enum class Threads {
-  kNone,     // it is no such row
-  kLibrary,  // the default: the caller's thread and libdist's
-  kHost,     // the program's, such as goroutines
+  kNone,     // not such a row
+  kLibrary,  // the default: the caller's thread and libdist threads
+  kHost,     // host threads, such as goroutines
 };
 
 struct RowSpec {
@@ -58,48 +58,48 @@ struct RowSpec {
   int replicas = 2;
   Pace pace = Pace::kHot;
   dist_dtype dtype = DIST_F32;
-  size_t bytes = 0;  // of a tensor, or of all tensors of a list
+  size_t bytes = 0;  // of a tensor, or in total of a list's tensors
   Layout layout = Layout::kInPlace;
-  std::optional<Network> network{};  // whose gradients are the list
+  std::optional<Network> network{};  // its gradients form the list
   StepForm step{};                   // kStep
   Handing handing{};                 // kHanding
   Growth growth{};                   // kGrowth
-  size_t tensors = 0;                // kList without a network: so many, of `bytes` together
+  size_t tensors = 0;                // kList without a network: their number, with `bytes` in total
   int exponents = 0;                 // kWideSum: values are spread over 2^-exponents to 2^exponents
   dist_numerics numerics = DIST_NUMERICS_REPRODUCIBLE;  // kWideSum
-  Threads bindings = Threads::kNone;                    // from C beside other languages, and nothing else
+  Threads bindings = Threads::kNone;                    // compares only C with other languages
   bool caller_waits = false;                            // kRun: all replicas are library threads
 
   std::string name() const;
 };
 
-// One side's times.
+// The times of one side.
 struct SideResult {
   std::string name;
-  std::vector<double> round_us;  // a median each round
-  double median_us = 0;          // of those
+  std::vector<double> round_us;  // one median per round
+  double median_us = 0;          // the median of those
   double min_us = 0;             // of all samples
 };
 
-// A round during which other programs take more of the CPUs than this says little.
+// If other programs use more of the CPUs than this during a round, the round counts as disturbed.
 inline constexpr double kDisturbed = 0.05;
 
-// All sides' turns, once.
+// One turn of each side.
 struct Round {
-  std::vector<double> median_us, min_us;  // a side each
-  double others_cpu = 0;                  // the part of the CPUs that other programs took meanwhile
+  std::vector<double> median_us, min_us;  // one per side
+  double others_cpu = 0;                  // the part of the CPUs that other programs used
 };
 
-// libdist beside one other side.
+// libdist compared with one other side.
 struct Comparison {
   std::string with;
-  std::string group;  // of peers; empty: one of a kind
+  std::string group;  // of peers; empty = a single one
   Unit unit = Unit::kTimesAsFast;
-  size_t side = 0;                                 // in RowResult::sides
-  double ratio = 0, ratio_min = 0, ratio_max = 0;  // median, lowest, highest of the rounds' ratios
+  size_t side = 0;                                 // index in RowResult::sides
+  double ratio = 0, ratio_min = 0, ratio_max = 0;  // median, lowest and highest of the rounds' ratios
   MaybeTarget target;
   Verdict floor = Verdict::kNone, goal = Verdict::kNone;
-  double most = 0;  // the ratio of something as fast as the row's limit; 0: not known
+  double most = 0;  // the ratio of a side as fast as the row's limit; 0 = unknown
   bool out_of_reach() const { return floor == Verdict::kMissed && most != 0 && most < target->floor; }
 };
 
@@ -107,18 +107,18 @@ struct RowResult {
   RowSpec spec;
   std::vector<SideResult> sides;  // the first is libdist
   std::vector<Comparison> comparisons;
-  double hop_us = 0;      // a cache line's way between the replicas' CPUs; 0: not measured
+  double hop_us = 0;      // a cache-line hop between the replicas' CPUs; 0 = not measured
   double others_cpu = 0;  // in the most disturbed round that counts
   std::string note;       // why it was skipped, or what disturbed it
 };
 
-// The rows that are more than one all_reduce of one tensor, on so many replicas (rows_more.cpp).
+// Adds the rows with more than one all_reduce of one tensor, for this number of replicas (rows_more.cpp).
 void append_more_rows(const Settings& settings, int replicas, std::vector<RowSpec>& rows);
-// Those of how time grows (rows_growth.cpp).
+// Adds the rows about growth (rows_growth.cpp).
 void append_growth_rows(std::vector<RowSpec>& rows);
-// C beside the other languages (rows_bindings.cpp).
+// Adds the rows that compare C with the other languages (rows_bindings.cpp).
 void append_binding_rows(int replicas, std::vector<RowSpec>& rows);
-// Every row that the settings ask for, in the table's order.
+// Returns all rows that the settings ask for, in the order of the table.
 std::vector<RowSpec> all_rows(const Settings& settings);
 
 class Runner {
@@ -127,7 +127,7 @@ class Runner {
       : settings_(settings),
         peers_(settings.peers.empty() ? Peers() : Peers(settings.peers)),
         bindings_(settings.bindings.empty() ? Peers() : Peers(settings.bindings)) {}
-  // Throws std::runtime_error on a wrong result or a failing operation.
+  // Throws std::runtime_error if a result is wrong or an operation fails.
   RowResult measure(const RowSpec& spec);
   const Peers& peers() const { return peers_; }
   const Peers& bindings() const { return bindings_; }

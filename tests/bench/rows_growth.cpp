@@ -6,14 +6,14 @@
 namespace bench {
 namespace {
 
-constexpr size_t kPiece = 16;  // bytes that a member has, or gives to each
+constexpr size_t kPiece = 16;  // bytes that a member has, or sends to each other
 constexpr int kFew = 32, kMany = 256;
 constexpr size_t kShortList = 100, kLongList = 10'000, kTensor = 64;
 constexpr int kGroups = 1000, kReplicasWithGroups = 8;
 
 struct Kind {
   const char* name;
-  bool of_pieces;  // each member has one for each other
+  bool of_pieces;  // each member has one piece for each other
 };
 constexpr Kind kKinds[] = {
     {"all_gather 16 B", true},  {"all_to_all 16 B", true},  {"reduce_scatter 16 B", true},

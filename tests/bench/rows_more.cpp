@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kKiB = 1024, kMiB = 1024 * kKiB;
 constexpr size_t kPlannedSizes[] = {64, kKiB, 16 * kKiB, 256 * kKiB, kMiB};
 constexpr StepForm kStepForms[] = {{}, {.momentum = true}, {.clip = true}, {.momentum = true, .clip = true}};
-constexpr int kContributions = 8;  // of all replicas together
+constexpr int kContributions = 8;  // in total over all replicas
 constexpr size_t kLongList = 1000;
 
 std::vector<size_t> counts_of(const RowSpec& spec, const Settings& settings) {

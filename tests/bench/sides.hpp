@@ -11,15 +11,15 @@
 
 namespace bench {
 
-// The CPUs that replicas 0 and 1 were last seen on: a cache-line hop is measured between those two.
+// The CPUs on which replicas 0 and 1 were last seen. The cache-line hop is measured between them.
 struct CpuPair {
   int first = -1, second = -1;
 };
 
 // ---- libdist, through its C ABI (libdist_side.cpp) ----
 
-// A strategy with default options but for its threads; all rows of one replica count share it, and it idles
-// in between.
+// A strategy with default options except for its threads. All rows with one number of replicas share it, and
+// it is idle in between.
 class Strategy {
  public:
   explicit Strategy(int replicas, dist_threads threads = DIST_THREADS_CALLER);
@@ -28,9 +28,9 @@ class Strategy {
   Strategy& operator=(const Strategy&) = delete;
   dist_strategy* get() const { return strategy_; }
   int replicas() const { return dist_strategy_num_replicas(strategy_); }
-  // So many of replicas 0 and 1, which end with it.
+  // Creates groups of replicas 0 and 1, which are destroyed with the strategy.
   void make_groups(int count);
-  // Runs `fn` on every replica, as dist_run() does; on threads of its own where the strategy has none.
+  // Runs `fn` on every replica, like dist_run(). If the strategy has no threads, uses new ones.
   void run(dist_replica_fn fn, void* user_data) const;
 
  private:
@@ -42,74 +42,75 @@ class Strategy {
 std::unique_ptr<Side> libdist_all_reduce(const Strategy& strategy, Data& data, CpuPair& seen);
 std::unique_ptr<Side> libdist_barrier(const Strategy& strategy, CpuPair& seen);
 std::unique_ptr<Side> libdist_run(const Strategy& strategy);
-// A sample is the CPU time that the process takes in kIdleUs after a run, once its threads sleep.
+// A sample is the CPU time that the process uses in kIdleUs after a run, when its threads sleep.
 std::unique_ptr<Side> libdist_idle(const Strategy& strategy);
 constexpr double kIdleUs = 100e3;
 
-// What is made of full recorders (libdist_inspect.cpp).
+// Inspects full recorders (libdist_inspect.cpp).
 enum class Inspect { kStragglers, kMetrics, kTrace };
 std::unique_ptr<Side> libdist_inspect(const Strategy& strategy, Inspect what);
 
-// Lists of gradients (libdist_lists.cpp): in one call or one by one; in replicas, or from outside by
-// reduce_to.
+// Lists of gradients (libdist_lists.cpp): in one call or one by one; in replicas, or in the cross-replica
+// context by reduce_to.
 std::unique_ptr<Side> libdist_list(const Strategy& strategy, DataList& list, bool one_by_one);
 std::unique_ptr<Side> libdist_reduce_to(const Strategy& strategy, DataList& list, bool one_by_one);
 
-// reduce_apply, and all_reduce with loops after it (libdist_steps.cpp).
+// reduce_apply, and all_reduce followed by loops (libdist_steps.cpp).
 std::unique_ptr<Side> libdist_fused_step(const Strategy& strategy, StepData& data);
 std::unique_ptr<Side> libdist_separate_step(const Strategy& strategy, StepData& data);
 
-// Work handles (libdist_works.cpp): a plan's start and wait; an all_reduce beside a computation of so many
-// rounds, or alone, and that computation alone.
+// Work handles (libdist_works.cpp): start and wait of a plan; an all_reduce during a computation of this many
+// rounds, or on its own; and the computation on its own.
 std::unique_ptr<Side> libdist_planned(const Strategy& strategy, Data& data);
 enum class Overlap { kTogether, kExchange };
 std::unique_ptr<Side> libdist_overlapped(const Strategy& strategy, Data& data, Overlap which, int64_t rounds);
 std::unique_ptr<Side> libdist_computed(const Strategy& strategy, int64_t rounds);
-// How many rounds take as long as the exchange.
+// Returns the number of rounds that take as long as the exchange.
 int64_t rounds_as_long_as(const Strategy& strategy, Side& exchange);
 
-// Other collectives, and a sum of several contributions a replica (libdist_handing.cpp).
+// Other collectives, and a sum of several contributions per replica (libdist_handing.cpp).
 std::unique_ptr<Side> libdist_handing(const Strategy& strategy, Handing handing, Exchanged& data);
 std::unique_ptr<Side> libdist_sum(const Strategy& strategy, Exchanged& data, dist_numerics numerics);
 
-// ---- What a good programmer would write with std::thread and loops (peers_naive.cpp) ----
+// ---- What a programmer would write with std::thread and loops (peers_naive.cpp) ----
 
-// What its replicas meet by.
+// The barrier of its replicas.
 enum class Naive { kStd, kSpin };
 // In place or out of place.
 std::unique_ptr<Side> naive_all_reduce(Naive barrier, Data& data);
-std::unique_ptr<Side> naive_one_phase(Data& data);                // up to 16 replicas with a CPU each
+std::unique_ptr<Side> naive_one_phase(Data& data);                // up to 16 replicas with one CPU each
 std::unique_ptr<Side> naive_last_sums(Data& data);                // f32, more replicas than CPUs
 std::unique_ptr<Side> naive_list(Naive barrier, DataList& list);  // all tensors between two rounds
 std::unique_ptr<Side> naive_handing(Naive barrier, Handing handing, Exchanged& data);
 std::unique_ptr<Side> naive_barrier(Naive barrier, int replicas);
 
-// An empty run on a pool of threads that wait as libdist's do (naive_pool.cpp). The caller is replica 0, or it only
-// waits.
+// An empty run on a pool of threads that wait like libdist's (naive_pool.cpp). The caller is replica 0, or
+// only waits.
 std::unique_ptr<Side> naive_pool(int replicas, bool caller_works);
 
 // ---- OpenMP (peer_openmp.cpp) ----
 
-// One caller sums all replicas' buffers in a parallel region over all CPUs: f32. No replicas meet in it.
+// One caller sums all replicas' f32 buffers in a parallel region over all CPUs, without replicas that meet.
 std::unique_ptr<Side> openmp_all_reduce(Data& data);
 std::unique_ptr<Side> openmp_barrier(int threads);
 std::unique_ptr<Side> openmp_empty_region(int threads);
 
-// ---- What the machine can do (limits.cpp) ----
+// ---- The limits of the machine (limits.cpp) ----
 
 // A sample is the one-way time of a cache line between two CPUs.
 std::unique_ptr<Side> cache_line_hop(const CpuPair& between);
 
-// The sums of an all_reduce in place of 2 replicas, on two CPUs, one half each, again and again without ever
-// round: what moving the bytes takes.
+// The sums of an all_reduce in place of 2 replicas, on two CPUs with one half each, repeated without
+// synchronization: the time that moving the bytes takes.
 std::unique_ptr<Side> loops_alone(Data& data, const CpuPair& on);
 
-// A sample is one pass of a = b = (a + b) / 2 over two arrays, cut over `threads`: all-reduce's own traffic.
+// A sample is one pass of a = b = (a + b) / 2 over two arrays, divided among `threads`. It has the memory
+// traffic of an all-reduce.
 std::unique_ptr<Side> memory_rmw2(int threads);
-// Bytes read and written in such a pass.
+// Bytes read and written in one pass.
 constexpr size_t kRmw2Bytes = size_t{4} * 128 << 20;
 
-// Every sample is this long.
+// Every sample has this duration.
 std::unique_ptr<Side> wall_time(double us);
 
 }  // namespace bench

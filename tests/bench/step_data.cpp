@@ -10,7 +10,7 @@
 namespace bench {
 namespace {
 
-constexpr size_t kPeriod = 65521;  // a prime: it falls together with no piece that a side may cut
+constexpr size_t kPeriod = 65521;  // a prime, so that it does not coincide with the pieces of any side
 
 std::vector<float> pattern(uint32_t seed, float low, float high) {
   std::mt19937 random(seed);
@@ -20,7 +20,7 @@ std::vector<float> pattern(uint32_t seed, float low, float high) {
   return values;
 }
 
-// The fused step and a user's loop may round apart: a compiler makes one rounding of a * b + c where it can.
+// The fused step and a user's loop may round differently, because a compiler may round a * b + c only once.
 bool about(float value, float wanted) { return std::fabs(value - wanted) <= 1e-5f * std::fabs(wanted); }
 
 }  // namespace
@@ -39,7 +39,7 @@ StepData::StepData(const std::vector<size_t>& counts, int replicas, StepForm for
     }
     for (size_t i = 0; i < kPeriod; ++i) mean_[i] += gradient_.back()[i];
   }
-  std::vector<double> squares(kPeriod + 1, 0);  // of the first elements
+  std::vector<double> squares(kPeriod + 1, 0);  // prefix sums over the elements
   for (size_t i = 0; i < kPeriod; ++i) {
     mean_[i] /= static_cast<float>(replicas);
     squares[i + 1] = squares[i] + static_cast<double>(mean_[i]) * mean_[i];
@@ -89,7 +89,7 @@ void StepData::check(int replica, int) noexcept {
   const std::vector<Buffer>& buffers = replicas_[static_cast<size_t>(replica)];
   size_t wrong = 0;
   for (size_t b = 0; b < buffers.size(); ++b) {
-    if (b % parts() == 0) continue;  // a gradient
+    if (b % parts() == 0) continue;  // gradients are not compared
     const std::vector<float>& expected = b % parts() == 1 ? expected_parameter_ : expected_velocity_;
     const auto* const values = static_cast<const float*>(buffers[b].get());
     const size_t count = this->count(b / parts());

@@ -9,20 +9,20 @@
 
 namespace bench {
 
-// The number of replicas is known to the compiler: a sum stays in a register over all of them.
+// The compiler knows the number of replicas, so a sum stays in a register.
 template <size_t... R>
 void sum_into_all(std::index_sequence<R...>, float* const* in, float* const* out, size_t begin, size_t end) {
   const std::array<const float*, sizeof...(R)> from{in[R]...};
   const std::array<float*, sizeof...(R)> to{out[R]...};
 #pragma omp simd
   for (size_t i = begin; i < end; ++i) {
-    float sum = -0.0f;  // adds to anything without a trace
+    float sum = -0.0f;  // the neutral element, also for zeros
     ((sum += from[R][i]), ...);
     ((to[R][i] = sum), ...);
   }
 }
 
-// The same into one output.
+// The same with one output.
 template <size_t... R>
 void sum_into_one(std::index_sequence<R...>, float* const* in, float* out, size_t count) {
   const std::array<const float*, sizeof...(R)> from{in[R]...};
@@ -62,7 +62,7 @@ inline void sum_into_one(float* const* in, float* out, int replicas, size_t coun
   }
 }
 
-// The sums of f32, as a template argument.
+// The sums of f32, for use as a template argument.
 struct SumF32 {
   using Element = float;
   static void into_all(float* const* in, float* const* out, int replicas, size_t begin, size_t end) {

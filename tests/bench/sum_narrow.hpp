@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sum_into_all.hpp for bf16 and f16: elements are widened to f32, summed and rounded once to nearest even, with the
-// instructions that the compiler may use on this machine.
+// sum_into_all.hpp for bf16 and f16: elements are widened to f32, summed and rounded once to nearest even,
+// with the instructions that the compiler may use on this machine.
 #pragma once
 
 #include <array>
@@ -17,7 +17,8 @@
 
 namespace bench {
 
-// A format has a register of elements in memory (Narrow), one of as many f32 (Wide), and their number (kLanes).
+// Each format has a register type for elements in memory (Narrow), one for the same number of f32 (Wide), and
+// this number (kLanes).
 #if defined(__AVX512F__) && defined(__AVX512VL__)
 struct Registers {
   using Narrow = __m256i;
@@ -70,7 +71,7 @@ struct Bf16 : Registers {
   }
 };
 #else
-// One element. Normal numbers within the range only, like the data of this benchmark.
+// A single element. Only for normal numbers within the range, like the data of this benchmark.
 struct Registers {
   using Narrow = uint16_t;
   using Wide = float;
@@ -114,7 +115,7 @@ struct SumNarrow {
   using Narrow = typename Format::Narrow;
   static constexpr size_t kMost = 16;
 
-  // The numbers of inputs and outputs are known to the compiler unless they are 0.
+  // The compiler knows the numbers of inputs and outputs unless they are 0.
   template <size_t kIn, size_t kOut>
   static void sum(uint16_t* const* in, uint16_t* const* out, size_t begin, size_t end, size_t num_in = kIn,
                   size_t num_out = kOut) {

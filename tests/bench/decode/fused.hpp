@@ -18,7 +18,7 @@ inline float float_of(uint16_t element) {
   return value;
 }
 
-inline uint16_t rounded(float value) {  // to nearest, halves to even; nobody brings a NaN
+inline uint16_t rounded(float value) {  // to nearest, ties to even; the data contain no NaN
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
   return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
@@ -38,7 +38,7 @@ inline void add_slice(const std::vector<Tensor*>& all, size_t first, size_t last
   }
 }
 
-// Threads that meet by meet().
+// Runs threads whose barrier is meet().
 template <class Meet>
 bool run_fused(const Plan& plan, Page& page, Meet meet) {
   std::vector<Tensor*> all(static_cast<size_t>(plan.members));
@@ -54,7 +54,7 @@ bool run_fused(const Plan& plan, Page& page, Meet meet) {
   };
   std::vector<std::thread> threads;
   for (int id = 1; id < plan.members; ++id) threads.emplace_back(member, id);
-  member(0);  // after the others were made, who would inherit its CPU
+  member(0);  // after creating the others, which would inherit its CPU
   for (std::thread& thread : threads) thread.join();
   return true;
 }

@@ -33,23 +33,25 @@ constexpr int kMissedFloor = 1, kFailed = 2;
 constexpr int kReduces = 64, kQuickReduces = 4;
 constexpr int kRounds = 9, kMostRounds = 27, kQuickRounds = 1;
 constexpr double kSeconds = 0.3, kQuickSeconds = 0.02;
-constexpr int kMatrices = 16, kQuickMatrices = 1;  // 512 MiB: more than a token leaves in a cache
+constexpr int kMatrices = 16, kQuickMatrices = 1;  // 512 MiB: more than caches keep between two tokens
 constexpr double kUndisturbed = 0.9;
 
 struct Settings {
   bool quick = false;
-  std::vector<SideProgram> sides;  // libdist is the first
+  std::vector<SideProgram> sides;  // the first one is libdist
 };
 
 struct Row {
   int members;
-  double cpus;    // of the quota; 0: none
-  bool products;  // between the all_reduces; `target` is then for the time of an all_reduce, not for tokens
+  double cpus;    // of the quota; 0 = none
+  bool products;  // compute products between the all_reduces; `target` then applies to the time of an
+                  // all_reduce
   MaybeTarget target;
 };
 
-// No floor for 2 members under a quota: it stops both at the same time, whether they spin or sleep, and turns differ by
-// its periods. None for more members than CPUs with products: the CPUs' share of each is then a matter of chance.
+// No floor for 2 members under a quota: it stops both at the same time, whether they spin or sleep, and the
+// turns vary with its periods. No floor for more members than CPUs with products, because the share of each
+// CPU is then random.
 const Row kRows[] = {{2, 0, false, targets::kDecode},
                      {2, 0, true, targets::kDecodeReduce},
                      {4, 0, true, {}},
@@ -65,13 +67,13 @@ Spread spread_of(Samples all) {
   return {*low, median(all), *high};
 }
 
-// A row's turns, [side][round].
+// A row's turns as [side][round].
 struct Turns {
   std::vector<std::vector<Turn>> of;
-  int disturbed = 0;  // rounds that do not count
+  int disturbed = 0;  // number of rounds that do not count
 };
 
-// The second side spins, so it takes all CPU time that is to be had: less, and other programs took some.
+// The second side spins, so it uses all available CPU time. If it got less, other programs used some.
 bool disturbed(const Row& row, const std::vector<Turn>& round) {
   const double cpus = static_cast<double>(usable_cpus().size());
   const double wanted =

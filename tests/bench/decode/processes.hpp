@@ -19,8 +19,9 @@ inline void meet(std::atomic<int>& here, int members, int times) {
   while (here.load() < members * times) usleep(200);
 }
 
-// Runs a side of processes. member(id, name, here) plays in one of them; `name` is unique to the run. It has to meet by
-// `here` three times in all: when its memory exists, when it has mapped that of the others, and before it ends.
+// Runs a side of processes. Each calls member(id, name, here), with a `name` that is unique to the run. It
+// must call meet(here) three times in total: when its memory exists, when it has mapped that of the others,
+// and before it ends.
 template <class Member>
 int processes_main(int argc, char** argv, Member member) {
   return side_main(argc, argv, [&](const Plan& plan, Page& page) {

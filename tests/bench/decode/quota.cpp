@@ -29,7 +29,7 @@ Quota::Quota(double cpus) {
   const std::string root = kRoot, name = "/dist_bench_decode_" + std::to_string(getpid());
   const bool second = there(root + "/cgroup.controllers");
   if (!second && !there(root + "/cpu")) throw std::runtime_error("there is no control group of CPUs");
-  if (second) write_to(root + "/cgroup.subtree_control", "+cpu");  // where it is so already, this may fail
+  if (second) write_to(root + "/cgroup.subtree_control", "+cpu");  // may fail if it is already enabled
   const std::string folder = root + (second ? "" : "/cpu") + name;
   if (mkdir(folder.c_str(), 0755) != 0)
     throw std::runtime_error("no control group can be made: " + std::string(std::strerror(errno)));
@@ -44,7 +44,7 @@ Quota::Quota(double cpus) {
   throw std::runtime_error("the control group takes no quota");
 }
 
-// Whoever was in it has been waited for.
+// All processes in the group have been waited for.
 Quota::~Quota() { rmdir(folder_.c_str()); }
 
 }  // namespace bench::decode

@@ -8,13 +8,14 @@ namespace bench::decode {
 
 class Quota {
  public:
-  // cpus: of every 100 ms. Throws std::runtime_error with the reason where there may be none.
+  // Limits the processes to the time of `cpus` CPUs in each period of 100 ms. Throws std::runtime_error with
+  // the reason if no group can be made.
   explicit Quota(double cpus);
   ~Quota();
   Quota(const Quota&) = delete;
   Quota& operator=(const Quota&) = delete;
 
-  // Where a process writes its number to be in it.
+  // A process enters the group by writing its number to this file.
   std::string processes() const { return folder_ + "/cgroup.procs"; }
 
  private:

@@ -14,7 +14,7 @@
 namespace bench::decode {
 namespace {
 
-constexpr double kLimit = 60;  // spinning members with a CPU for some of them need seconds for a token
+constexpr double kLimit = 60;  // in seconds; spinning members on few CPUs take seconds per token
 
 // In the child: enters the control group, then becomes the side.
 [[noreturn]] void become(const SideProgram& side, const Plan& plan, const std::string& group, int out) {
@@ -22,7 +22,7 @@ constexpr double kLimit = 60;  // spinning members with a CPU for some of them n
   setpgid(0, 0);
   if (!group.empty()) {
     const int file = open(group.c_str(), O_WRONLY | O_CLOEXEC);
-    if (file < 0 || write(file, "0", 1) != 1) _exit(126);  // 0: who writes
+    if (file < 0 || write(file, "0", 1) != 1) _exit(126);  // 0 means the writing process
   }
   dup2(out, STDOUT_FILENO);
   const std::string members = std::to_string(plan.members), reduces = std::to_string(plan.reduces);
@@ -32,7 +32,7 @@ constexpr double kLimit = 60;  // spinning members with a CPU for some of them n
   _exit(127);
 }
 
-// All that comes before the end. False: the time was up before it.
+// Reads until the end of the output. Returns false if the time limit passes before.
 bool read_until(int from, double limit, std::string& text) {
   const double begin = now_s();
   for (;;) {
@@ -59,7 +59,7 @@ Turn take(const SideProgram& side, const Plan& plan, const Quota* quota) {
   std::string text;
   const bool in_time = read_until(pipe_of[0], kLimit, text);
   close(pipe_of[0]);
-  if (!in_time) kill(-child, SIGKILL);  // with all that it has started
+  if (!in_time) kill(-child, SIGKILL);  // including the processes that it has started
   int status = 0;
   waitpid(child, &status, 0);
   if (!in_time) return {1 / kLimit, 0, 0, true};

@@ -17,10 +17,10 @@ struct SideProgram {
 struct Turn {
   double tokens_a_second, cpus;  // cpus: CPU time over time
   double reduce_us;              // of one all_reduce, from the arrival of the last member; 0 if `late`
-  bool late;                     // it had no token in a minute: one a minute is more than it does
+  bool late;                     // it completed no token within a minute, so one per minute is an upper bound
 };
 
-// quota: nullptr: none. Throws std::runtime_error where the program fails.
+// Runs a side once, under the quota if it is not nullptr. Throws std::runtime_error if the program fails.
 Turn take(const SideProgram& side, const Plan& plan, const Quota* quota);
 
 }  // namespace bench::decode

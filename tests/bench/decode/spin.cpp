@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a good programmer would write in twenty lines: a spinning barrier, and fused slices.
+// What a programmer would write in twenty lines: a spinning barrier, and fused slices.
 #include "tests/bench/decode/fused.hpp"
 
 int main(int argc, char** argv) {

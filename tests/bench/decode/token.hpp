@@ -5,12 +5,13 @@
 //
 //     decode_SIDE MEMBERS REDUCES SECONDS MATRICES
 //
-// REDUCES is the number of all_reduces per token. If MATRICES is not 0, each all_reduce is preceded by a product with
-// one of that many matrices (product.hpp). The program fails, or prints
+// REDUCES is the number of all_reduces per token. If MATRICES is not 0, each all_reduce is preceded by a
+// product with one of that many matrices (product.hpp). The program fails, or prints
 //
 //     @tokens COUNT SECONDS CPU_SECONDS REDUCE_SECONDS
 //
-// REDUCE_SECONDS is the time that member 0's all_reduces took, each counted from the arrival of the last member.
+// REDUCE_SECONDS is the time that member 0's all_reduces took, each counted from the arrival of the last
+// member.
 #pragma once
 
 #include <sched.h>
@@ -41,7 +42,7 @@ inline double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-inline uint16_t bf16_of(float value) {  // of small whole numbers: exact
+inline uint16_t bf16_of(float value) {  // exact, because the values are small integers
   uint32_t bits;
   __builtin_memcpy(&bits, &value, sizeof bits);
   return static_cast<uint16_t>(bits >> 16);
@@ -53,20 +54,20 @@ struct Plan {
   int matrices;
 };
 
-// What members know of each other besides their all_reduces; in memory that processes share, too.
+// What members share besides their all_reduces. Processes share it, too.
 struct Page {
   std::atomic<long> last{-1};  // the token after which all end
-  std::atomic<int> wrong{0};   // members that read a wrong sum, or could not add up
+  std::atomic<int> wrong{0};   // number of members that read a wrong sum or failed
   long tokens = 0;
   double seconds = 0, reduce_seconds = 0;
-  // When each member began an all_reduce, in two rows that the all_reduces use in turn.
+  // The time at which each member began an all_reduce. Consecutive all_reduces alternate between two rows.
   struct alignas(kLine) Arrival {
     std::atomic<double> at_s{0};
   };
   Arrival arrivals[2][kMostMembers];
 };
 
-// Where there are as many CPUs each member keeps to one: two that spin on one CPU would stay there together.
+// If there are enough CPUs, pins each member to one. Two members that spin on one CPU would stay there.
 inline void keep_to_a_cpu(int member, int members) {
   cpu_set_t usable, own;
   if (sched_getaffinity(0, sizeof usable, &usable) != 0 || CPU_COUNT(&usable) < members) return;
@@ -79,7 +80,8 @@ inline void keep_to_a_cpu(int member, int members) {
   sched_setaffinity(0, sizeof own, &own);  // of the calling thread
 }
 
-// One member's part, by a thread or process that has not been kept to a CPU. reduce(Tensor&) adds up all members' tensors into each; false gives up.
+// Plays one member's part on a thread or process that is not pinned. reduce(Tensor&) sums all members'
+// tensors into each of them, and returns false on failure.
 template <class Reduce>
 void play(int member, const Plan& plan, Page& page, Reduce reduce) {
   const int members = plan.members;
@@ -87,13 +89,13 @@ void play(int member, const Plan& plan, Page& page, Reduce reduce) {
   const auto tensor = std::make_unique<Tensor>();
   Product product(members, plan.matrices);
   double begin = 0, reduce_seconds = 0;
-  for (long token = 0;; ++token) {  // the first one warms up
+  for (long token = 0;; ++token) {  // the first one is a warm-up
     if (token == 1) {
       begin = now_s();
       reduce_seconds = 0;
     }
     for (int i = 0; i < plan.reduces; ++i) {
-      // Who reads this has added up after it was written, and not yet in the next token.
+      // Members that read this have made the sum after it was written, and not yet that of the next token.
       if (member == 0 && i + 1 == plan.reduces && token > 0 && now_s() - begin >= plan.seconds)
         page.last = token;
       const int step = i % 7;
@@ -135,7 +137,7 @@ inline double cpu_of(int who) {
          1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-// The whole of a side's main(): run(plan, page) returns when all members have ended.
+// The main() of a side: run(plan, page) returns when all members have ended.
 template <class Run>
 int side_main(int argc, char** argv, Run run) {
   Plan plan{0, 0, 0, 0};
@@ -148,7 +150,7 @@ int side_main(int argc, char** argv, Run run) {
   const double began = now_s();
   if (!run(plan, page)) return 2;
   if (page.wrong.load() != 0) return std::fputs("wrong result\n", stderr), 2;
-  const double share = page.seconds / (now_s() - began);  // of the CPU time, what was after the warm-up
+  const double share = page.seconds / (now_s() - began);  // the part of the CPU time after the warm-up
   std::printf("@tokens %ld %.6f %.6f %.9f\n", page.tokens, page.seconds,
               share * (cpu_of(RUSAGE_SELF) + cpu_of(RUSAGE_CHILDREN)), page.reduce_seconds);
   return 0;

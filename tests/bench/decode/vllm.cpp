@@ -20,7 +20,7 @@ void member(int id, const Plan& plan, Page& page, std::atomic<int>& here, const 
     shm_allreduce(handle, view);
     return true;
   });
-  meet(here, plan.members, 3);  // its memory ends with it
+  meet(here, plan.members, 3);  // destroying the engine frees its memory
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ LIMIT, LEVEL = 0.8, 0.95  # within 5 % is level
 
 
 def report_of(bench, folder, *arguments):
-    """Exit status, output and file of a short run."""
+    """Returns exit status, output and file of a short run."""
     path = folder / "run.json"
     path.unlink(missing_ok=True)
     status, output = made_up.run(bench, "--workers", "2", "--quick", "--json", path, *arguments)
@@ -39,7 +39,7 @@ def check_sides(report, names):
 
 
 def check_judged(bench, folder):
-    """The limit is judged by what the file contains, in the table and by the exit status."""
+    """Checks that the table and the exit status judge the limit like the values in the file."""
     path = folder / "judged.json"
     options = ("--rounds", "1", "--compute", "5", "--transport", "shm", "--json", path)
     status, output = made_up.run(bench, "--workers", "2", *options, "--peer", sys.executable, PEER, "slow")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A simulated peer for check.py: made_up_peer.py KIND LIBRARY FOLDER FORM SIDE RANK. It does not communicate, but knows
-the means. Of the kind "good" it takes its turns, "slow" pretends to communicate for a while, "dies" ends at once,
-"leaves" ends on rank 1 in its first turn, and "wrong" has a wrong mean."""
+the means. The kind "good" takes its turns, "slow" pretends to communicate for a while, "dies" ends at once, "leaves"
+ends on rank 1 in its first turn, and "wrong" has a wrong mean."""
 
 import ctypes
 import sys

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist_bench_overlap: how much of the communication of a training step is not hidden by its computation. Processes with one
-// replica each average the gradients of ResNet-50 in buckets during a simulated backward pass, next to other libraries.
+// dist_bench_overlap: how much of the communication of a training step is not hidden by its computation.
+// Processes with one replica each average the gradients of ResNet-50 in buckets during a simulated backward
+// pass, next to other libraries.
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -106,7 +107,7 @@ bool parse(int argc, char** argv, Arguments& arguments) {
           arguments.rounds <= kMostRounds && arguments.compute_ms > 0 && known(arguments.transport));
 }
 
-// For the peers, whose processes meet by files.
+// The processes of peers find each other by files in this folder.
 class Folder {
  public:
   Folder() : path_(std::filesystem::temp_directory_path() / "dist_bench-overlap-XXXXXX") {
@@ -218,7 +219,7 @@ class Run {
     processes_.start(page_, fd_, side, command);
   }
 
-  // The medians of the steps' wall time and CPU time in one turn, in milliseconds.
+  // Returns the medians of the wall time and CPU time of a turn's steps, in milliseconds.
   std::pair<double, double> take_turn(Side& side, const Turn& turn) {
     wait_until_quiet(processes_.running(), kFallAsleepUs);
     side.turn = turn;

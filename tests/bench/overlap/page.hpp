@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that the processes of dist_bench_overlap share. A side is a library whose processes, one for each worker,
-// have turns together. A process of a side waits asleep while other sides have their turns.
+// The memory that the processes of dist_bench_overlap share. A side is a library whose processes, one for
+// each worker, have turns together. A process of a side waits asleep while other sides have their turns.
 #pragma once
 
 #include <array>
@@ -12,11 +12,11 @@
 namespace bench::overlap {
 
 constexpr int kMostWorkers = 8, kMostSides = 5, kMostSteps = 8;
-// Where a process finds the page.
+// The descriptor of the page in a process.
 constexpr int kPageFd = 3;
 
 struct Turn {
-  int steps = 0;  // 0: there are no more turns
+  int steps = 0;  // 0 = there are no more turns
   bool device = false;
   bool communicates = false;
 };
@@ -30,11 +30,11 @@ struct Side {
   std::array<char, 128> name{};  // a peer writes its own
   std::array<char, 512> why{};
   std::atomic<bool> failed{false};
-  Meeting inside, outside;  // of its processes; of these and the process that gives turns
+  Meeting inside, outside;  // for its processes; for these and the process that schedules turns
   Turn turn;
   Step steps[kMostWorkers][kMostSteps];
 
-  // The first failure is recorded. Nobody waits for this side any more.
+  // Records the first failure. After that, no process waits for this side.
   void fail(const std::string& what);
 };
 

@@ -16,11 +16,11 @@
 namespace bench::overlap {
 namespace {
 
-// A batch normalisation is bound by memory: an element takes as long as so many multiplications.
+// A batch normalization is bound by memory. An element takes as long as this number of multiplications.
 constexpr double kNormalisation = 16;
 constexpr std::size_t kConvolutions = 53;
 
-// The positions of the output of a convolution in an image of 224 x 224.
+// Returns the number of positions in the output of a convolution, for an image of 224 x 224.
 double positions_of(std::size_t convolution) {
   constexpr std::size_t ends[] = {1, 11, 24, 43, kConvolutions};
   double width = 112;
@@ -119,7 +119,7 @@ void Part::check(int tensor, const float* mean) const {
 }
 
 Turn Part::next_turn() {
-  if (side_.turn.steps != 0 && step_ != 0) side_.outside.meet(side_.failed);  // the end of the last turn
+  if (side_.turn.steps != 0 && step_ != 0) side_.outside.meet(side_.failed);  // the end of the previous turn
   side_.outside.meet(side_.failed);
   step_of_turn_ = 0;
   return side_.turn;
@@ -127,7 +127,7 @@ Turn Part::next_turn() {
 
 void Part::begin_step() {
   ++step_;
-  // The device writes them: that costs this process nothing.
+  // A device writes them, which takes no time in this process.
   for (int t = 0; side_.turn.device && t < static_cast<int>(elements_.size()); ++t) write(t);
   side_.inside.meet(side_.failed);
   begin_us_ = now_us();

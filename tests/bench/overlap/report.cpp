@@ -19,8 +19,8 @@ std::vector<double> exposed_by_round(const Times& times) {
   return exposed;
 }
 
-// The peer whose communication is least exposed. NULL: there is none, or the disturbance of the turns exceeds what is
-// exposed.
+// Returns the peer with the least exposed communication, or NULL if there is none, or if the turns vary by
+// more than what is exposed.
 const SideResult* best_peer(const Results& results, int mode) {
   const SideResult* best = nullptr;
   for (const SideResult& side : results.sides) {
@@ -30,7 +30,7 @@ const SideResult* best_peer(const Results& results, int mode) {
   return best != nullptr && best->times[mode].exposed() > 0 ? best : nullptr;
 }
 
-// libdist's default transport on one machine has a limit.
+// Only libdist's default transport on one machine has a limit.
 Verdict verdict_of(const Results& results, const SideResult& side, double ratio) {
   if (results.quick || side.name != "libdist, shm") return Verdict::kNone;
   return ratio <= 0 ? Verdict::kMet : judge(ratio, targets::kExposed.floor, false);

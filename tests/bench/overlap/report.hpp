@@ -7,7 +7,7 @@
 
 namespace bench::overlap {
 
-// Of one side, by round, in milliseconds.
+// Times of one side by round, in milliseconds.
 struct Times {
   std::vector<double> step, compute_only,
       cpu;  // cpu: CPU time of a process in a step, beyond that of the computation
@@ -21,14 +21,14 @@ struct SideResult {
 
 struct Results {
   int workers = 0, rounds = 0;
-  double compute_ms = 0, others = 0;  // others: how many CPUs other programs used
+  double compute_ms = 0, others = 0;  // others: number of CPUs that other programs used
   bool quick = false;
   std::vector<std::size_t> buckets;  // elements
   std::vector<SideResult> sides;     // libdist's come first
-  std::vector<std::string> skipped;  // a line for each peer that took no part, or not to the end
+  std::vector<std::string> skipped;  // one line for each peer that did not take part, or not until the end
 };
 
-// Returns whether no limit was missed.
+// Returns true if no limit was missed.
 bool print(const Results& results);
 // Returns false, with a message on stderr, if the file cannot be written.
 bool write_json(const char* path, const Results& results);

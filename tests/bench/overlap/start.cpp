@@ -14,7 +14,7 @@
 namespace bench::overlap {
 namespace {
 
-// Each side has ports of its own on an address of loopback that no other benchmark uses.
+// Each side has its own ports on a loopback address that no other benchmark uses.
 std::string config_of(int side, int workers, int me) {
   const auto process = static_cast<unsigned>(getpid());
   const std::string host =

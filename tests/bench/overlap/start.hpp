@@ -16,16 +16,18 @@ namespace bench::overlap {
 class Processes {
  public:
   Processes() = default;
-  // Ends all that still run.
+  // Ends all processes that still run.
   ~Processes();
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
 
-  // `command` with the numbers of the side and of the worker, one process for each worker. TF_CONFIG describes the workers.
+  // Runs `command` with the numbers of the side and the worker, once per worker. TF_CONFIG describes the
+  // workers.
   void start(Page& page, int page_fd, int side, const std::vector<std::string>& command);
-  // Notices when processes end. A side fails if one of its processes ends before its turns do; then its others are killed.
+  // Watches the processes. If one ends before the turns of its side do, the side fails, and its other
+  // processes are killed.
   void watch(Page& page);
-  // Waits until all have ended.
+  // Waits until all processes have ended.
   void await() {
     if (watch_.joinable()) watch_.join();
   }

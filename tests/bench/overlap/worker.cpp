@@ -20,7 +20,7 @@ void must(dist_status status) {
 class Worker {
  public:
   Worker(Part& part, dist_transport transport) : part_(part) {
-    // The gradients of a bucket lie end to end, so that it is one tensor.
+    // The gradients of a bucket are contiguous, so that they form one tensor.
     auto tensor = static_cast<int>(part_.elements().size());
     for (const int tensors : buckets_of(part_.elements())) {
       int64_t elements = 0;
@@ -50,7 +50,7 @@ class Worker {
 
  private:
   struct Bucket {
-    int first;  // tensor; the bucket is complete with its gradient
+    int first;  // first tensor, whose gradient completes the bucket
     int64_t elements;
     Buffer gradients;
   };

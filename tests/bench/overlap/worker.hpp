@@ -10,10 +10,11 @@
 
 namespace bench::overlap {
 
-// Divides tensors into buckets like PyTorch's DistributedDataParallel: it begins with the last tensor, and closes the first
-// bucket at 1 MiB and each other one at 25 MiB. Returns the number of tensors in each bucket.
+// Divides tensors into buckets like PyTorch's DistributedDataParallel: it begins with the last tensor, and
+// closes the first bucket at 1 MiB and each other one at 25 MiB. Returns the number of tensors in each
+// bucket.
 std::vector<int> buckets_of(const std::vector<std::size_t>& elements);
-// Its exit status. `transport`: as in dist_strategy_options.
+// Returns the exit status. `transport` is as in dist_strategy_options.
 int be_worker(int side, int me, dist_transport transport);
 
 }  // namespace bench::overlap

@@ -79,7 +79,7 @@ def main(path, label, kind="collectives"):
             assert len(rest) == int(BATCHES) * (1 if hot else int(COUNT)), (words, rest)
             assert all(float(us) > 0 for us in rest), (words, rest)
             measured.add((form, words[2]))
-    if servers:  # a closure has no eager form, and so on
+    if servers:  # not every form supports every operation
         assert {operation for _, operation in measured} == set(SERVERS_SIZES), measured
         assert {form for form, _ in measured} == set(forms), measured
     else:

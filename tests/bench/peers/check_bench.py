@@ -17,7 +17,7 @@ ROW = "all_reduce f32 1 KiB in place x2, hot"
 
 
 def run(bench, folder, peers, row=ROW, option="--peers"):
-    """Exit status and output of a run with these (group, label, command) beside libdist; its JSON is in run.json."""
+    """Runs with these (group, label, command) next to libdist. Returns exit status and output; run.json has the JSON."""
     path = made_up.list_of(folder, *peers)
     return made_up.run(
         bench, "--quick", "--replicas", "2", "--filter", row, option, path, "--json", folder / "run.json"
@@ -52,16 +52,16 @@ def main(bench):
         for words in "out of luck", "no-such-program", "does not sleep after its turn", "pip: missing":
             assert words in skipped and words in output, (words, skipped)
 
-        # Another way to start a peer is one more of its group.
+        # Another way to start a peer counts as another peer of its group.
         other = ("mpi", "other", "@BENCH@" + sys.executable, *made_up.peer("mpi", "good")[3:])
         status, output = run(bench, folder, [other])
         assert status == 0 and "good of 2, fast" in output, (status, output)
 
-        # A peer for the bench alone that cannot be had is named, too.
+        # A missing peer that only the benchmark uses is named, too.
         status, output = run(bench, folder, [other, ("-", "bench only", "sources", "@BENCH@")])
         assert status == 0 and "bench only: not installed (sources)" in output, (status, output)
 
-        # Work loops judge who holds tensors: in f32, and engines of inference in bf16, too.
+        # Work loops judge peers with tensors: in f32, and inference engines also in bf16.
         for row, floors in {
             "all_reduce f32 64 KiB in place x2, work loop": {"mpi": 4.5, "vllm": 1.3, "deepspeed": 0.95},
             "all_reduce bf16 64 KiB in place x2, work loop": {"mpi": None, "vllm": 1.3, "deepspeed": 0.95},

@@ -17,7 +17,7 @@ class DeepSpeed final : public peers::ShmEngine {
   DeepSpeed(const peers::Seat& seat, std::string team) : ShmEngine(seat.rank()) {
     require_memory(static_cast<size_t>(seat.ranks()));
     peers::meet_by(seat);
-    std::string nobody;  // one of two parts of the team's name
+    std::string nobody;  // the second part of the team's name
     shm_initialize(seat.ranks(), seat.rank(), team.data(), nobody.data());
     peers::meet_by(seat);
     const std::string name = std::string(SHM_BUFFER_NAME "_") + std::to_string(getuid()) + "_" + team + "__" +
@@ -26,15 +26,15 @@ class DeepSpeed final : public peers::ShmEngine {
   }
 
  private:
-  // It does not look itself: with less it would end by SIGBUS, and leave behind what it took.
+  // DeepSpeed does not check this. With less memory, it would end by SIGBUS and leave its memory behind.
   static void require_memory(size_t ranks) {
     struct statvfs file_system;
     if (statvfs("/dev/shm", &file_system) != 0) return;
     if (file_system.f_bavail * file_system.f_frsize < ranks * sizeof(allreduce_workspace))
       throw std::runtime_error("DeepSpeed wants 66 MiB in /dev/shm for each rank");
   }
-  // As DeepSpeed decides it, which takes the process group's all_reduce elsewhere. The copy is its inference_all_reduce's, without
-  // its allocation.
+  // The condition under which DeepSpeed uses shared memory instead of the process group's all_reduce. The
+  // copy is that of its inference_all_reduce, without the allocation.
   bool can(const peers::Request& request) const override {
     const bool vectors =
         request.dtype == DIST_F32 ? __builtin_cpu_supports("avx2") : __builtin_cpu_supports("avx512bw");

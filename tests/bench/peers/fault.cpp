@@ -21,7 +21,8 @@ namespace bench::peers {
 namespace {
 
 constexpr size_t kCount = 256;
-constexpr double kPeersAreInsideUs = 20e3;  // from a peer's word that it goes in until it is surely there
+constexpr double kPeersAreInsideUs = 20e3;  // time after which a peer that announced the call is certainly
+                                            // inside
 constexpr double kLookUs = 1e3;
 
 template <class T>
@@ -46,7 +47,7 @@ constexpr std::array<Word<Fault>, 23> kFaults{{{"early_return", Fault::kEarlyRet
                                                {"stalled", Fault::kStalled},
                                                {"past_deadline", Fault::kPastDeadline},
                                                {"thread_gone", Fault::kThreadGone},
-                                               // As the matrix over processes has them.
+                                               // The names in the matrix over processes.
                                                {"other_collective", Fault::kOtherCollective},
                                                {"other_op", Fault::kWrongOp},
                                                {"other_dtype", Fault::kWrongDtype},
@@ -66,7 +67,7 @@ bool find(const std::array<Word<T>, N>& words, const std::string& text, T& value
   return found != words.end();
 }
 
-// What a rank writes down. A line is one write(), and so whole or not there.
+// The events of a rank. A line is written by one write(), so it is complete or missing.
 class Journal {
  public:
   Journal(std::string folder, int rank) : folder_(std::move(folder)) {
@@ -78,7 +79,7 @@ class Journal {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  // `later_us`: of an event that is known ahead of its time.
+  // `later_us` is for an event whose time is known in advance.
   void write(const char* event, std::string words = "", double later_us = 0) const {
     std::replace(words.begin(), words.end(), '\n', ' ');
     std::string line = event;
@@ -121,12 +122,11 @@ class Actor {
  private:
   enum Tag { kBefore = 1, kStep, kAfter, kExtra, kNext };
 
-  // Whether the result is what it is where all ranks agree.
+  // Returns whether the result is the one that is expected if all ranks agree.
   bool exchange(Collective collective, Tag tag, bool wrong = false);
   bool step(bool wrong = false) { return exchange(request_.collective, kStep, wrong); }
   bool after() { return exchange(other(), kAfter); }
-  // Another collective than the one in question: where there are no tags, the name is all that tells them
-  // apart.
+  // A collective other than the one under test. Without tags, only its name distinguishes the calls.
   Collective other() const {
     return request_.collective == Collective::kBarrier ? Collective::kAllReduce : Collective::kBarrier;
   }
@@ -160,7 +160,7 @@ bool Actor::exchange(Collective collective, Tag tag, bool wrong) {
       collective, wrong_by(Fault::kWrongDtype), wrong_by(Fault::kWrongOp), kCount, 0, tag, in.data(),
       out.data()};
   if (wrong_by(Fault::kWrongCount)) ++mine.count;
-  // The root is where the others depend on the guilty one.
+  // With this root, the other ranks depend on the guilty one.
   if (collective == Collective::kBroadcast) mine.root = guilty_;
   if (wrong_by(Fault::kWrongRoot)) mine.root = (mine.root + 1) % ranks_;
   library_.exchange(mine);
@@ -259,9 +259,9 @@ bool Actor::misbehave() {
   return true;
 }
 
-// Where a library can make do without the guilty one, the others go on among themselves.
+// If the library supports it, the other ranks continue without the guilty one.
 void Actor::next(bool all) {
-  // Who said that it failed goes on at once: its library may have the news to tell meanwhile.
+  // A rank that returned an error continues at once, while its library may still be reporting it.
   bool failed = rank_ == guilty_ && is(Fault::kErrorReturned);
   for (int r = 0; !failed && r < (all ? ranks_ : guilty_); ++r) {
     await(r, "back");
@@ -275,7 +275,7 @@ void Actor::next(bool all) {
   });
 }
 
-// Why it cannot be played, or null.
+// Returns why the fault cannot be played, or null.
 const char* reason(const Library& library, const FaultRequest& request) {
   const bool needs_deadline = request.fault == Fault::kPastDeadline || request.fault == Fault::kLate;
   if (needs_deadline && library.deadline_us() == 0) return "it has no deadline";

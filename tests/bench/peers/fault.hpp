@@ -25,8 +25,8 @@ class Seat;
 enum class Collective { kAllReduce, kReduce, kBroadcast, kAllGather, kBarrier };
 
 enum class Fault {
-  kEarlyReturn,    // its function is over
-  kErrorReturned,  // over, by an error of its own
+  kEarlyReturn,    // its function returns
+  kErrorReturned,  // its function returns an error
   kSkipped,
   kExtra,
   kSwappedOrder,
@@ -34,25 +34,25 @@ enum class Fault {
   kWrongCount,
   kWrongOp,
   kWrongRoot,
-  kStalled,       // never comes
-  kPastDeadline,  // comes after the others' deadline
-  kThreadGone,    // the thread, or the process
-  // Of processes alone.
+  kStalled,       // never arrives
+  kPastDeadline,  // arrives after the others' deadline
+  kThreadGone,    // the thread or the process ends
+  // Only for processes.
   kOtherCollective,
-  kLate,          // as kPastDeadline, but the deadline is the cause
-  kExited,        // without a word, but well
-  kStopped,       // the process, until it is ended
-  kNeverStarted,  // its peers start, and it does not
+  kLate,          // like kPastDeadline, but the deadline is the cause
+  kExited,        // exits normally, without leaving
+  kStopped,       // the process is stopped until it is ended
+  kNeverStarted,  // its peers start, and this rank does not
 };
 
-// One rank's side of a collective.
+// One rank's part of a collective.
 struct Exchange {
   Collective collective;
-  bool integers;  // i32; else f32
-  bool maximum;   // else the sum
-  size_t count;   // elements of one rank
+  bool integers;  // i32, otherwise f32
+  bool maximum;   // maximum, otherwise sum
+  size_t count;   // elements per rank
   int root;
-  int tag;  // of this call, for a library that knows tags
+  int tag;  // tag of this call, if the library has tags
   const void* in;
   void* out;
 };
@@ -60,13 +60,13 @@ struct Exchange {
 struct FaultRequest {
   Fault fault;
   Collective collective;
-  std::string folder;  // "": it only asks whether this can be played
+  std::string folder;  // "" = only asks whether the fault can be played
 };
-// Nothing where the line is another command, or has a word that this side does not know.
+// Returns nothing if the line is another command or contains an unknown word.
 std::optional<FaultRequest> parse_fault(const std::string& line);
 
-// One rank's part; rank 0 answers first. False: this rank has left, as one does whose function returned.
-// Throws where it is to leave by an error.
+// Plays one rank's part. Rank 0 answers first. Returns false if this rank has left because its function
+// returned. Throws if it has to leave with an error.
 bool play_fault(Seat& seat, Library& library, const FaultRequest& request);
 
 }  // namespace bench::peers

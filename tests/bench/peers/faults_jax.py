@@ -70,7 +70,7 @@ class Faults:
         return jax.jit(on_all).lower(self.values).compile()
 
     def call(self, program):
-        """Whether all replicas have the sum."""
+        """Returns whether all replicas have the sum."""
         result = np.asarray(jax.block_until_ready(program(self.values)))
         return bool(np.all(result == self.sum))
 

@@ -44,7 +44,7 @@ class Faults:
         self.replicas = strategy.num_replicas_in_sync
 
     def call(self, function):
-        """Whether all replicas have the sum."""
+        """Returns whether all replicas have the sum."""
 
         def replica():
             return function(tf.fill([COUNT], float(context().replica_id_in_sync_group + 1)))
@@ -84,5 +84,5 @@ class Faults:
             guilty = context().replica_id_in_sync_group == self.replicas - 1
             return wrong[fault](x) if guilty else after(step(x))
 
-        self.call(add)  # what a first call makes is made
+        self.call(add)  # the first call initializes
         return lambda: self.call(program), lambda: self.call(add)

@@ -22,7 +22,7 @@ RANKS = int(sys.argv[1])
 GUILTY = RANKS - 1
 COUNT = 256
 DEADLINE = 2.0
-PEERS_ARE_INSIDE = 0.02  # from a peer's word that it goes in until it is surely there
+PEERS_ARE_INSIDE = 0.02  # time after which a peer that announced the call is certainly inside
 PR_SET_PDEATHSIG = 1
 REASONS = {"other_root": "its collectives have no root"}
 OTHER = {"all_reduce": "all_gather", "all_gather": "all_reduce"}
@@ -40,7 +40,7 @@ class Worker:
         return True
 
     def exchange(self, collective, wrong=""):
-        """Whether the result is what it is where all agree. `wrong`: in what this one differs."""
+        """Returns whether the result is correct if all agree. `wrong` is how this worker's call differs."""
         tf = self.tf
         dtype = tf.int32 if wrong == "other_dtype" else tf.float32
         op = tf.distribute.ReduceOp.MEAN if wrong == "other_op" else tf.distribute.ReduceOp.SUM

@@ -16,7 +16,7 @@ import tempfile
 
 VLLM, DEEPSPEED, LLAMA = "0.33.0", "0.19.8", "0.3.36"
 NEEDED = ("setuptools>=77", "setuptools-scm", "setuptools-rust", "scikit-build-core", "regex", "packaging", "jinja2", "wheel")
-WANTED = {  # where it lies in the archive: where it comes to
+WANTED = {  # folder in the archive: folder of the result
     f"vllm-{VLLM}/csrc/cpu/": "vllm/cpu/",
     f"deepspeed-{DEEPSPEED}/csrc/cpu/comm/": "deepspeed/comm/",
     f"llama_cpp_python-{LLAMA}/vendor/llama.cpp/ggml/include/": "ggml/include/",
@@ -37,7 +37,7 @@ def made_up_torch(folder):
 
 
 def unpack(archive, folder):
-    """The wanted files alone."""
+    """Extracts only the wanted files."""
     with tarfile.open(archive) as opened:
         for member in opened:
             for prefix, place in WANTED.items():
@@ -49,7 +49,7 @@ def unpack(archive, folder):
 
 
 def note_versions(folder):
-    """The sources that are compiled do not say which they are."""
+    """Writes the versions, which the compiled sources do not contain."""
     for name, version in ("vllm", VLLM), ("deepspeed", DEEPSPEED):
         if (folder / name).is_dir():
             (folder / name / "peer_version.h").write_text(f'#define PEER_VERSION "{version}"\n')

@@ -34,9 +34,9 @@ using GlooContext = std::shared_ptr<gloo::rendezvous::Context>;
 using Device = std::shared_ptr<gloo::transport::Device>;
 using Reduce = void (*)(void*, const void*, const void*, size_t);
 
-constexpr std::chrono::seconds kDeadline{2};  // of a call that a fault may reach
+constexpr std::chrono::seconds kDeadline{2};  // deadline of calls that a fault may affect
 
-// As the element type and the operator of a call are.
+// Returns the function for the element type and the operator of a call.
 template <class T>
 Reduce reduce_function(bool maximum) {
   return maximum ? static_cast<Reduce>(&gloo::max<T>) : static_cast<Reduce>(&gloo::sum<T>);
@@ -49,7 +49,7 @@ std::string name() {
 
 class Gloo final : public peers::Library {
  public:
-  // Its ranks meet in the store, by the device.
+  // The ranks find each other by the store, and communicate over the device.
   Gloo(int rank, int ranks, gloo::rendezvous::Store& store, Device device, std::string form)
       : store_(store),
         device_(std::move(device)),
@@ -77,12 +77,12 @@ class Gloo final : public peers::Library {
     const bool in_place = request.layout == Layout::kInPlace;
     if (algorithm == "ring") return by_function(gloo::AllreduceOptions::Algorithm::RING, *data, in_place);
     if (algorithm == "bcube") return by_function(gloo::AllreduceOptions::Algorithm::BCUBE, *data, in_place);
-    if (!in_place) return {};  // the classes have one buffer only
+    if (!in_place) return {};  // these classes have a single buffer
     return algorithm == "chunked ring" ? by_class<gloo::AllreduceRingChunked<float>>(*data)
                                        : by_class<gloo::AllreduceHalvingDoubling<float>>(*data);
   }
 
-  // A tag of its own and a deadline for each call.
+  // Each call has its own tag and a deadline.
   void exchange(const peers::Exchange& mine) override {
     mine.integers ? exchange_as<int32_t>(mine) : exchange_as<float>(mine);
   }
@@ -102,7 +102,7 @@ class Gloo final : public peers::Library {
  private:
   template <class T>
   void exchange_as(const peers::Exchange& mine) {
-    auto* const in = static_cast<T*>(const_cast<void*>(mine.in));  // what is only read, too
+    auto* const in = static_cast<T*>(const_cast<void*>(mine.in));  // not const, although it is only read
     auto* const out = static_cast<T*>(mine.out);
     const auto call = [&](auto function, auto& options) {
       options.setTag(static_cast<uint32_t>(mine.tag));
@@ -181,7 +181,7 @@ Device loopback() {
 void serve_rank(peers::Seat& seat, gloo::rendezvous::Store& store, const Device& device, const char* ranks) {
   Gloo gloo(seat.rank(), seat.ranks(), store, device, ranks);
   if (!peers::serve(seat, gloo, name())) return;
-  gloo.meet();  // all close together: a connection that breaks is an exception
+  gloo.meet();  // all ranks disconnect together, because a broken connection is an exception
 }
 
 void run_threads(int ranks) {

@@ -8,7 +8,7 @@ int main(int argc, char** argv) {
   using namespace bench::peers;
   MPI_Init(&argc, &argv);
   try {
-    MPI_Comm comm;  // not MPI_COMM_WORLD, which cannot be given up
+    MPI_Comm comm;  // not MPI_COMM_WORLD, which cannot be freed
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     Mpi mpi(comm);
     Seat seat =

@@ -2,11 +2,11 @@
 // One rank of any MPI implementation. Ranks may be processes or threads.
 #pragma once
 
-#define OMPI_SKIP_MPICXX 1  // the bindings for C++ that MPI dropped
+#define OMPI_SKIP_MPICXX 1  // the C++ bindings, which MPI has removed
 #include <mpi.h>
 #if defined(OPEN_MPI) && __has_include(<openmpi/mpiext/mpiext_ftmpi_c.h>)
 #include <mpi-ext.h>
-#define DIST_PEER_SURVIVES 1  // Open MPI's fault tolerance, where its mpirun is told to offer it
+#define DIST_PEER_SURVIVES 1  // Open MPI's fault tolerance, if its mpirun is told to enable it
 #else
 #define DIST_PEER_SURVIVES 0
 #endif
@@ -24,7 +24,7 @@ class Mpi : public Library {
     MPI_Comm_rank(comm, &rank_);
     MPI_Comm_size(comm, &ranks_);
   }
-  // As the header knows it: what MPI_Get_library_version() gives is of a form for each.
+  // From the header, because MPI_Get_library_version() has a different format in each implementation.
   static std::string name() {
 #if defined(OPEN_MPI)
     return "Open MPI " + std::to_string(OMPI_MAJOR_VERSION) + "." + std::to_string(OMPI_MINOR_VERSION) + "." +
@@ -86,7 +86,7 @@ class Mpi : public Library {
 #endif
 
  private:
-  // Throws what MPI says of an error, and the ranks that it knows to have failed.
+  // Throws MPI's error message, with the ranks that it knows to have failed.
   void check(int code) const {
     if (code == MPI_SUCCESS) return;
     char text[MPI_MAX_ERROR_STRING] = "";

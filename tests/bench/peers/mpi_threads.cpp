@@ -12,7 +12,10 @@ namespace {
 class ThreadOfMpi final : public bench::peers::Mpi {
  public:
   using Mpi::Mpi;
-  bool has_any_root() const override { return false; }  // MPICH 5.0 counts processes: "Invalid root"
+  bool has_any_root() const override {
+    return false;
+  }  // MPICH 5.0 rejects others with "Invalid root",
+     // because it counts processes
   [[noreturn]] void vanish() override { pthread_exit(nullptr); }
 };
 
@@ -33,7 +36,7 @@ int main(int argc, char** argv) {
   std::vector<std::thread> threads;
   for (int i = 0; i < ranks; ++i) {
     threads.emplace_back([&] {
-      MPIX_Threadcomm_start(comm);  // here MPICH gives the thread its rank
+      MPIX_Threadcomm_start(comm);  // MPICH assigns the thread's rank here
       ThreadOfMpi mpi(comm);
       serve(seats[static_cast<size_t>(mpi.rank())], mpi, Mpi::name() + " threads");
       MPIX_Threadcomm_finish(comm);

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 TYPES = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16)}
-with contextlib.suppress(ImportError):  # comes with JAX and with TensorFlow
+with contextlib.suppress(ImportError):  # installed with JAX and with TensorFlow
     import ml_dtypes
 
     TYPES["bf16"] = np.dtype(ml_dtypes.bfloat16)
@@ -40,19 +40,19 @@ class WrongResult(Exception):
 
 
 class Tensors:
-    """What the replicas contribute, one row each, and the plain sum that must come back."""
+    """The replicas' contributions, one row each, and the expected sum."""
 
     def __init__(self, dtype, byte_count, replicas):
         self.dtype, self.replicas = dtype, replicas
         count = byte_count // TYPES[dtype].itemsize
         period = min(PERIOD, count)
-        signs = np.where(np.arange(period) % 3 == 0, -1, 1)  # one for all replicas: no sum is zero
+        signs = np.where(np.arange(period) % 3 == 0, -1, 1)  # the same for all replicas, so that no sum is zero
         magnitudes = np.random.default_rng(1).uniform(1, 2, (replicas, period))
         self.pattern = (signs * magnitudes).astype(TYPES[dtype])
         self.rows = np.stack([np.resize(row, count) for row in self.pattern])
 
     def expected(self, iterations):
-        """After as many sums in place; 1 out of place."""
+        """Computes the result after this number of sums in place, or after one out of place."""
         rows = [row.astype(np.float32) for row in self.pattern]
         for _ in range(iterations):
             total = rows[0]
@@ -63,7 +63,7 @@ class Tensors:
         return total
 
     def check(self, results, iterations):
-        """Bit for bit; with more than two replicas the order of the sum is the library's own."""
+        """Compares bit for bit. With more than two replicas, allows any order of the sum."""
         count = self.rows.shape[1]
         wanted = np.resize(self.expected(iterations), count)
         tolerance = UNITS[self.dtype] * self.replicas * iterations
@@ -84,8 +84,8 @@ def same_bits(a, b):
 
 
 def measure(operation, request):
-    """Microseconds an operation, one sample a batch (hot) or an operation (with pauses). `operation` has
-    reset(), run(n), which returns when all n are done, and check(n)."""
+    """Returns microseconds per operation, with one sample per batch (hot) or per operation (with pauses). `operation`
+    has reset(), run(n), which returns when all n have completed, and check(n)."""
     samples = []
     for batch in range(request.batches + 1):
         operation.reset()
@@ -104,7 +104,7 @@ def measure(operation, request):
 
 
 class Journal:
-    """What a rank, or the one caller as rank 0, saw of a fault: fault.hpp says how it is written."""
+    """Records what a rank, or a single caller as rank 0, saw of a fault, in the format of fault.hpp."""
 
     def __init__(self, folder, rank=0):
         self.folder = folder
@@ -116,7 +116,7 @@ class Journal:
         os.write(self.fd, line.encode())
 
     def wait(self, rank, event):
-        """Until that rank has written it."""
+        """Waits until this rank has written the event."""
         path = os.path.join(self.folder, str(rank))
         while True:
             with contextlib.suppress(FileNotFoundError), open(path, encoding="utf-8") as lines:
@@ -127,13 +127,13 @@ class Journal:
     def record(self, event, call):
         try:
             words = "right" if call() else "wrong"
-        except BaseException as error:  # SystemExit, too, is what a library may answer with
+        except BaseException as error:  # libraries may also raise SystemExit
             words = f"error {type(error).__name__}: {error}"
         self.write(event, words)
 
 
 def play_fault(faults, words, say):
-    """`faults.cell(fault, collective)` gives two calls, the cell and one in which nobody does anything wrong."""
+    """Plays a fault. `faults.cell(fault, collective)` returns two calls: one with the fault, and one without."""
     fault, collective, folder = words
     cell, well = faults.cell(fault, collective)
     say(["@begun", "0"])
@@ -158,9 +158,9 @@ def answer(make_operation, measure, words):
 
 
 def serve(name, forms, make_operation, make_faults=None, measure=measure, play=play_fault):
-    """Answers dist_bench until its pipe ends. `make_operation(request)` gives None where there is no such thing."""
+    """Answers dist_bench until its pipe ends. `make_operation(request)` returns None if it is not supported."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # whatever a library prints is no answer
+    os.dup2(2, 1)  # output of libraries must not look like an answer
 
     def say(words):
         answers.write("\t".join(words) + "\n")
@@ -178,4 +178,4 @@ def serve(name, forms, make_operation, make_faults=None, measure=measure, play=p
                 play(make_faults(), words, say)
             else:
                 say(answer(make_operation, measure, [command, *words]))
-    os._exit(0)  # the libraries' threads take their time
+    os._exit(0)  # skips the slow exit of the libraries' threads

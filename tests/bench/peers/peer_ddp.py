@@ -22,7 +22,7 @@ SIDE, RANK = map(int, sys.argv[4:])
 
 
 class Failed(Exception):
-    """The library has recorded why."""
+    """A failure whose reason the library has recorded."""
 
 
 def checked(result):
@@ -39,7 +39,7 @@ class Layer(torch.autograd.Function):
     @staticmethod
     def backward(context, gradient):
         context.part.library.overlap_pass(context.number)
-        # New tensors on the same memory: autograd keeps them as they are instead of copying them.
+        # New tensors on the same memory, so that autograd keeps them instead of copying them.
         return gradient, None, None, *(each.detach() for each in context.part.gradients[context.number])
 
 
@@ -58,7 +58,7 @@ class Model(torch.nn.Module):
             self.use_gradients(layer, [torch.zeros_like(parameter) for parameter in parameters])
 
     def use_gradients(self, layer, gradients):
-        """Where the backward pass writes the gradients of a layer."""
+        """Sets where the backward pass writes the gradients of a layer."""
         self.gradients[layer : layer + 1] = [gradients]
         for tensor, gradient in zip(self.layers[layer][0], gradients):
             self.library.overlap_place(tensor, ctypes.c_void_p(gradient.data_ptr()))
@@ -104,7 +104,7 @@ def take_turns(library, model, parallel):
         for _ in range(steps.value):
             step(library, model, parallel if communicates.value else model, communicates.value)
             reduced += communicates.value
-            # DDP makes its buckets anew in the second step.
+            # DDP creates its buckets again in the second step.
             if FORM == "in_buckets" and reduced == 2 and communicates.value:
                 work_in_buckets(model)
 
@@ -126,7 +126,7 @@ def main():
     except Exception as error:
         library.overlap_fail(f"{type(error).__name__}: {error}".encode())
         raise
-    os._exit(0)  # the threads of the libraries take their time
+    os._exit(0)  # skips the slow exit of the libraries' threads
 
 
 if __name__ == "__main__":

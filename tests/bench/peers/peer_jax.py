@@ -43,8 +43,8 @@ def many(x, count):
     return lax.fori_loop(0, count, lambda _, y: psum(y), x)
 
 
-# A call is waited for before the next: JAX stops the process ("Termination timeout") where a replica waits in a
-# collective for a thread that another call in flight holds, even where that call needs the first one's result.
+# Each call completes before the next one starts. Otherwise, JAX stops the process ("Termination timeout") if a replica
+# waits in a collective for a thread that another call in flight holds, even if that call needs the first one's result.
 CALLS = {
     "jit": jax.jit(on_replicas(psum)),
     "jit, donated": jax.jit(on_replicas(psum), donate_argnums=0),
@@ -83,7 +83,7 @@ class AllReduce:
 
 
 class Run:
-    """What comes nearest to an empty function on every replica: one addition on each device."""
+    """The closest equivalent of an empty function on every replica: one addition on each device."""
 
     CALLS = {
         "jit": jax.jit(on_replicas(lambda x: x + 1)),

@@ -25,11 +25,11 @@ STRATEGIES = {
         DEVICES, cross_device_ops=tf.distribute.ReductionToOneDevice()
     ),
 }
-# Of the form with one device all replicas get one and the same memory: it is measured where libdist has one output,
-# too. Not in one graph: TensorFlow's optimizer makes one sum of all that follow one another there.
+# In the form with one device, all replicas get the same memory, so it is also compared with libdist's single output.
+# It is not run in one graph, because TensorFlow's optimizer merges consecutive sums there.
 FORMS = ["call", "in one graph", "call, one device"]
 TYPES = {"f32": tf.float32, "f16": tf.float16, "bf16": tf.bfloat16}
-MOST_IN_GRAPH = 10  # the graph is unrolled: more only takes longer to trace
+MOST_IN_GRAPH = 10  # the graph is unrolled, so more would only take longer to trace
 
 
 def strategy_of(form):

@@ -20,7 +20,7 @@ import sys
 WORKERS = int(sys.argv[1])
 TASKS = [("ps", 0)] + [("worker", index) for index in range(WORKERS)]
 PR_SET_PDEATHSIG = 1
-FEW_CPUS = 4  # with fewer, TensorFlow's guide gives servers as many threads for operations, or closures may wait for ever
+FEW_CPUS = 4  # with fewer, servers need this many threads (see TensorFlow's guide), or closures may wait forever
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
@@ -58,7 +58,7 @@ def serve_tasks():
 
 
 class Variable:
-    """On the parameter server. Its values differ from one time to the next."""
+    """A variable on the parameter server. Each push has different values."""
 
     def __init__(self, request):
         self.rows = peer.Tensors(request.dtype, request.bytes, 2).rows
@@ -82,12 +82,12 @@ class Push(Variable):
 
     def reset(self):
         self.turn += 1
-        # One each: TensorFlow would not send the same one twice.
+        # Different tensors, because TensorFlow would not send the same one twice.
         self.values = [tf.constant(self.wanted()) for _ in range(self.iterations)]
 
     def run(self, count):
         for _ in range(count):
-            self.push(self.values.pop())  # returns when it is done
+            self.push(self.values.pop())  # blocks until completion
 
     def check(self, _):
         if not np.array_equal(self.variable.numpy(), self.wanted()):
@@ -117,7 +117,7 @@ class Pull(Variable):
 
 
 class Closures:
-    """That do nothing, or add the 4 bytes that they are given to a variable."""
+    """Closures that do nothing, or add their argument of 4 bytes to a variable."""
 
     def __init__(self, request):
         self.iterations = request.iterations
@@ -157,7 +157,7 @@ OPERATIONS = {
 }
 
 
-@functools.cache  # it is traced once
+@functools.cache  # traced only once
 def made(request):
     return OPERATIONS[request.operation][0](request)
 

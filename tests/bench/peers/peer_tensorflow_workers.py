@@ -39,7 +39,7 @@ if RANK == 0:
     OTHERS = start_others()
 else:
     OTHERS = []
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # it may be in a collective when rank 0 is gone
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # it may be in a collective when rank 0 ends
 os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": ADDRESSES}, "task": {"type": "worker", "index": RANK}})
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
@@ -57,7 +57,7 @@ STRATEGY = tf.distribute.MultiWorkerMirroredStrategy(
 
 
 def all_reduce(value):
-    value = tf.identity(value)  # an argument is on no device, and the sum goes to its own
+    value = tf.identity(value)  # places the argument on the replica's device, where the sum is stored
     return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, value)
 
 
@@ -78,7 +78,7 @@ class AllReduce:
 
     def run(self, count):
         for _ in range(count):
-            self.x = self.call(self.x if self.in_place else self.value)  # returns when it is done
+            self.x = self.call(self.x if self.in_place else self.value)  # blocks until completion
 
     def check(self, count):
         self.tensors.check([self.x.numpy()], count if self.in_place else 1)
@@ -106,6 +106,6 @@ def measure(made, request):
     return samples
 
 
-for ready in OTHERS:  # they say so once, as rank 0 does
+for ready in OTHERS:  # each announces this once, like rank 0
     next((line for line in ready.stdout if line.startswith("@ready")), None)
 peer.serve(f"TensorFlow {tf.__version__} workers", ["call"], operation, measure=measure)

@@ -35,7 +35,7 @@ std::string join(const Words& words);
 
 // The command "measure".
 std::string to_line(const Request& request);
-// Nothing where the line is another command, or has a word that this side does not know.
+// Returns nothing if the line is another command or contains an unknown word.
 std::optional<Request> parse_request(const std::string& line);
 
 }  // namespace bench::peers

@@ -19,12 +19,12 @@
 
 namespace bench::peers {
 
-// One rank of such an engine, which has nothing else: neither a barrier nor anything against faults.
+// One rank of such an engine, which has neither a barrier nor any fault handling.
 class ShmEngine : public Library {
  public:
   explicit ShmEngine(int rank) : rank_(rank) {}
 
-  // Nobody has a sum before all have come.
+  // No rank has the sum before all have arrived.
   void meet() override {
     torch::Tensor line{line_, torch::ScalarType::Float, static_cast<int64_t>(std::size(line_))};
     all_reduce(line);
@@ -47,9 +47,9 @@ class ShmEngine : public Library {
   void exchange(const Exchange&) override { throw std::logic_error("for the bench alone"); }
 
  protected:
-  // Of its all_reduces. Out of place it is one in place of a copy, where the engine has such a thing.
+  // Whether the all_reduce supports the request. An engine that supports out of place copies the input first.
   virtual bool can(const Request& request) const { return request.layout == Layout::kInPlace; }
-  virtual bool truncates() const { return false; }  // sums of bf16, instead of rounding them
+  virtual bool truncates() const { return false; }  // sums of bf16 are truncated instead of rounded
   virtual void all_reduce(torch::Tensor& tensor) = 0;
 
  private:
@@ -57,7 +57,7 @@ class ShmEngine : public Library {
   alignas(64) float line_[16] = {};
 };
 
-// All have come here.
+// Waits until all ranks have arrived.
 inline void meet_by(const Seat& seat) {
   char byte = 0;
   if (!seat.leads()) {
@@ -68,15 +68,16 @@ inline void meet_by(const Seat& seat) {
   for (int rank = 1; rank < seat.ranks(); ++rank) seat.send(rank, &byte, 1);
 }
 
-// main() of such a peer, whose Engine is made of a rank's seat and of a name for the team. When all are made, nothing has that
-// name in the file system of shared memory any more: a process that is killed leaves nothing there.
+// The main() of such a peer. Its Engine is constructed from a rank's seat and the name of the team. When all
+// have been constructed, the name is removed from the file system of shared memory, so that a killed process
+// leaves nothing behind.
 template <class Engine>
 int shm_main(int argc, char** argv, const std::string& name) {
   const int ranks = ranks_argument(argc, argv, 1);
   const std::string team = "dist_bench_" + std::to_string(getpid());
   try {
     run_forked(ranks, [&](Seat& seat) {
-      if (!seat.leads()) prctl(PR_SET_PDEATHSIG, SIGKILL);  // without rank 0 it would wait for ever
+      if (!seat.leads()) prctl(PR_SET_PDEATHSIG, SIGKILL);  // without rank 0, it would wait forever
       Engine engine(seat, team);
       serve(seat, engine, name);
     });

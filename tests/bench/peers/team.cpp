@@ -22,7 +22,7 @@ namespace {
   throw std::runtime_error(std::string(what) + ": the other end is gone");
 }
 
-// A name that is in no file system and goes with the socket.
+// An address that is not in any file system and disappears with the socket.
 socklen_t abstract_address(int number, sockaddr_un& address) {
   address = {};
   address.sun_family = AF_UNIX;
@@ -37,18 +37,18 @@ int new_socket() {
   return fd;
 }
 
-struct Report {  // a rank's, after a block; its intervals follow
+struct Report {  // of a rank after a block; its intervals follow
   uint64_t wrong, intervals;
 };
 
-// Returns what rank 0 is to answer; on the other ranks nothing.
+// Returns rank 0's answer; on the other ranks, returns nothing.
 Words measure(Seat& seat, Library& library, const Request& request) {
   const bool reduces = request.operation == Operation::kAllReduce;
   std::unique_ptr<Data> data;
   if (reduces) {
     data = std::make_unique<Data>(request.dtype, request.bytes, seat.ranks(), request.layout);
     data->expect(request.plan.in_a_row());
-    data->allow_rounding();  // the order of a peer's sum is its own
+    data->allow_rounding();  // a peer may sum in any order
   }
   const std::function<void()> operation = library.operation(request, data.get());
   if (!operation) return {"@no", "not offered"};
@@ -151,7 +151,7 @@ void run_forked(int ranks, const std::function<void(Seat& seat)>& part) {
   }
   {
     Seat seat = std::move(seats[static_cast<size_t>(mine)]);
-    seats.clear();  // the other ends, or a rank would not see that rank 0 has gone
+    seats.clear();  // closes the other ends; otherwise, a rank would not notice that rank 0 has ended
     part(seat);
   }
   if (mine != 0) std::_Exit(0);

@@ -13,7 +13,7 @@
 
 namespace bench::peers {
 
-// A rank's links: rank 0 has one to every other rank, the others have one to rank 0.
+// The connections of a rank: rank 0 has one to every other rank, and the others have one to rank 0.
 class Seat {
  public:
   Seat(int rank, int ranks, std::vector<int> links) : rank_(rank), ranks_(ranks), links_(std::move(links)) {}
@@ -25,12 +25,12 @@ class Seat {
   int ranks() const { return ranks_; }
   bool leads() const { return rank_ == 0; }
 
-  // dist_bench's next line, the same on every rank. False: there is none any more.
+  // Reads dist_bench's next line, which is the same on every rank. Returns false if there are no more.
   bool next(std::string& line);
-  // Rank 0 only: a line to dist_bench.
+  // Only on rank 0: sends a line to dist_bench.
   void say(const Words& words) const;
 
-  // Between the ranks. Throws std::runtime_error where the other end is gone.
+  // Communication between the ranks. Throws std::runtime_error if the other end has closed.
   void send(int to, const void* bytes, size_t count) const;
   void receive(int from, void* bytes, size_t count) const;
 
@@ -41,12 +41,12 @@ class Seat {
   std::vector<int> links_;
 };
 
-// All seats, linked: for ranks that are this process's threads, or that it forks.
+// Makes connected seats for ranks that are threads of this process, or that it forks.
 std::vector<Seat> make_seats(int ranks);
-// Forks ranks, and does each one's part in its process: rank 0's in this one, so that it has dist_bench's pipes and the others end
-// with it. What a part throws comes out of its own process.
+// Forks the ranks and runs each one's part in its process. Rank 0's part runs in this process, so that it has
+// dist_bench's pipes and the others end with it. Exceptions of a part are thrown in its own process.
 void run_forked(int ranks, const std::function<void(Seat& seat)>& part);
-// One rank's seat. `share` gives rank 0's number to all ranks, by the library's own broadcast.
+// Makes one rank's seat. `share` sends rank 0's number to all ranks, using the library's own broadcast.
 Seat take_seat(int rank, int ranks, const std::function<void(int& number)>& share);
 
 // One rank's view of a library.
@@ -54,34 +54,35 @@ class Library {
  public:
   virtual ~Library() = default;
   virtual Words forms() const { return {""}; }
-  // Its barrier.
+  // The library's barrier.
   virtual void meet() = 0;
-  // The request's operation on this rank's part of the data. Empty: it has no such thing. Decided by the
-  // request alone, so that all ranks decide alike.
+  // Returns the operation of a request on this rank's data, or an empty function if the library does not
+  // support it. The decision depends only on the request, so all ranks decide the same.
   virtual std::function<void()> operation(const Request& request, Data* data) = 0;
 
-  // For faults, with the most that the library offers against them. Throws where a call returns an error.
+  // For faults, with the best protection that the library offers. Throws if a call returns an error.
   virtual void exchange(const Exchange& mine) = 0;
-  virtual double deadline_us() const { return 0; }     // of each call; 0: it has none
-  virtual bool starts_alone() const { return false; }  // its ranks are not started by a launcher of its own
-  virtual void start_anew() {}                         // as this rank started, all ranks together
-  virtual bool has_any_root() const { return true; }   // or 0 alone
-  // Tells the others that this rank has failed, and takes part no more. False: by leaving alone.
+  virtual double deadline_us() const { return 0; }     // of each call; 0 = no deadline
+  virtual bool starts_alone() const { return false; }  // its ranks are not started by its own launcher
+  virtual void start_anew() {}                         // starts this rank again, together with all others
+  virtual bool has_any_root() const { return true; }   // false = only root 0
+  // Tells the others that this rank has failed, and leaves. Returns false if it can only leave.
   virtual bool say_failed() { return false; }
-  // Puts the ranks that are left in order again, after an error or not. False: there is no such thing.
+  // Restores the remaining ranks, after an error or not. Returns false if the library cannot do this.
   virtual bool mend(bool /*after_error*/) { return false; }
-  // Ends the rank without a word.
+  // Ends the rank without an announcement.
   [[noreturn]] virtual void vanish();
 };
 
-// Answers dist_bench until it says no more. `name` with the library's version. False: this rank is to leave
-// without its peers.
+// Answers dist_bench until there are no more commands. `name` includes the library's version. Returns false
+// if this rank has to leave without its peers.
 bool serve(Seat& seat, Library& library, const std::string& name);
 
-// A name, and what the list of peers started it with where there are several ways: DIST_PEER_SETTING.
+// Returns the name and, if the list of peers starts it in several ways, the setting of this one:
+// DIST_PEER_SETTING.
 std::string with_setting(const std::string& name);
 
-// "4" as a number; ends the program with a word where it is none.
+// Converts "4" to a number. Ends the program with a message if it is not a number.
 int ranks_argument(int argc, char** argv, int at);
 
 }  // namespace bench::peers

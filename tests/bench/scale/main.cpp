@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist_bench_scale: a job of many worker processes on this machine. It prints how long the job takes to start, what
-// each worker needs, and how long small all_reduces take, and checks the bits of the results. It has no floors: with
-// more workers than CPUs, times tell little about a cluster.
+// dist_bench_scale: a job of many worker processes on this machine. It prints how long the job takes to
+// start, what each worker needs, and how long small all_reduces take, and checks the bits of the results. It
+// has no floors: with more workers than CPUs, times tell little about a cluster.
 #include <dist/dist.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -56,9 +56,9 @@ struct Holds {
 
 struct Worker {
   double created_us = 0,
-         first_us = 0;         // when the strategy had been created; when the first all_reduce had ended
+         first_us = 0;         // when the strategy had been created; when the first all_reduce had completed
   Holds loaded, small, large;  // before the strategy; after all_reduces of 4 bytes; at the end
-  double us[kNumSizes] = {};   // an all_reduce
+  double us[kNumSizes] = {};   // per all_reduce
   uint64_t digests[kResults] = {};
   char why[512] = "";
 };
@@ -178,7 +178,7 @@ int be_worker(int me) {
   }
 }
 
-// The digests of the same all_reduces among threads of this process.
+// Computes the digests of the same all_reduces among threads of this process.
 void expect(Page& page) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.num_replicas = page.workers;

@@ -25,7 +25,7 @@ double middle_of(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Whether it is within its limit.
+// Returns whether the row is within its limit.
 bool print(const Row& row, bool judged) {
   const double middle = middle_of(row.rounds);
   const auto [low, high] = std::minmax_element(row.rounds.begin(), row.rounds.end());

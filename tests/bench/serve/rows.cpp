@@ -24,7 +24,7 @@ void check(dist_status status) {
   if (status != DIST_OK) throw std::runtime_error(dist_last_error());
 }
 
-// A CPU is busy for so long, as a model's step is.
+// Keeps a CPU busy for this long, like a step of a model.
 void compute(int64_t ns) {
   for (const int64_t end = now_ns() + ns; now_ns() < end;) {
   }
@@ -164,7 +164,7 @@ double time_of(int n, int64_t count, int64_t window, std::atomic<int64_t>& done,
   return static_cast<double>(now_ns() - start);
 }
 
-// Requests with a deadline and a priority, over the pool, in turns.
+// Requests with a deadline and a priority, relative to the pool, in turns.
 Row next_to_pool(const Settings& settings, const char* name, int producers, int64_t window) {
   Row row{name, "x", {}, {}, 1.0, true};
   const Strategy strategy = strategy_of(1);
@@ -257,7 +257,8 @@ constexpr int kItems = 16;
 
 }  // namespace
 
-// All that is beside the host's step, for one item: submitted, batched, ended and taken by one thread.
+// The overhead of an item in addition to the host's step: it is submitted, batched, completed and taken by
+// one thread.
 Row item_overhead(const Settings& settings) {
   Row row{"an item of a batch, beside its step", "us", {}, {}, 0.5, false};
   const Strategy strategy = strategy_of(1);
@@ -278,7 +279,8 @@ Row item_overhead(const Settings& settings) {
   return row;
 }
 
-// Over full batches without a queue, on the same number of threads: one, so that the host's thread has a CPU too.
+// Relative to full batches without a queue on the same number of threads: one, so that the host's thread has
+// a CPU too.
 Row batched_throughput(const Settings& settings) {
   Row row{"throughput, over full batches offline", "x", {}, {}, 0.95, true};
   const Strategy strategy = strategy_of(1);
@@ -312,7 +314,8 @@ struct Asked {
   int64_t intended_ns = 0;
 };
 
-// The p99 of those that were accepted, from when they were meant to arrive, at `rate` a second; *out_refused: the part of the others.
+// Returns the p99 of the accepted items, from their intended arrival, at `rate` per second. `out_refused`
+// receives the share of rejected ones.
 double p99_at(const Batcher& batcher, dist_completions* completions, double rate, int count,
               double* out_refused) {
   dist_item_options options = DIST_ITEM_OPTIONS_INIT;
@@ -358,7 +361,7 @@ Row overload(const Settings& settings) {
   const Strategy strategy = strategy_of(1);
   const Completions completions = completions_of();
   Engine engine{200'000, 20'000};
-  // As many may wait as the next step has room for: who would wait longer is refused.
+  // The queue holds as many as the next step can take. Items that would wait longer are rejected.
   const Batcher batcher = batcher_of(strategy, engine, kItems, kItems);
   const double capacity = kItems * 1e9 / static_cast<double>(engine.step_ns + kItems * engine.item_ns);
   const int count = settings.quick ? 200 : 20'000;

@@ -11,10 +11,10 @@ namespace bench::serve {
 struct Row {
   std::string name;
   std::string unit;
-  std::vector<double> rounds;   // libdist's, one of each round
-  std::vector<double> naive;    // the same by hand, in turns; none: nothing is beside it
-  double limit = 0;             // what the median may come to; 0: it is not judged
-  bool limit_is_least = false;  // it must reach the limit, instead of staying below it
+  std::vector<double> rounds;   // libdist's result of each round
+  std::vector<double> naive;    // that of a hand-written alternative, in turns; may be empty
+  double limit = 0;             // limit for the median; 0 = it is not judged
+  bool limit_is_least = false;  // the limit is a minimum instead of a maximum
 };
 
 struct Settings {
@@ -31,7 +31,7 @@ Row four_requests(const Settings& settings);
 Row gang_of_four(const Settings& settings);
 Row item_overhead(const Settings& settings);
 Row batched_throughput(const Settings& settings);
-// The p99 of accepted requests at twice the capacity, over that at the capacity.
+// The p99 of accepted requests at twice the capacity, divided by that at the capacity.
 Row overload(const Settings& settings);
 
 }  // namespace bench::serve

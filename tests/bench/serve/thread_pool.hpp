@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floor for dist_submit(): threads that take functions from a queue with a mutex and a condition variable.
-// An idle thread spins for 60 us before it sleeps, like an instance.
+// The floor for dist_submit(): threads that take functions from a queue with a mutex and a condition
+// variable. An idle thread spins for 60 us before it sleeps, like an instance.
 #pragma once
 
 #include <atomic>
@@ -82,7 +82,7 @@ class ThreadPool {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Call> queue_;
-  std::atomic<std::size_t> queued_{0};  // for threads that spin
+  std::atomic<std::size_t> queued_{0};  // for spinning threads
   int sleepers_ = 0;
   bool over_ = false;
   std::vector<std::thread> threads_;

@@ -24,7 +24,7 @@ BESIDE = {row: ["a call of plain gRPC"] if row == "closure of nothing" else [] f
 
 
 def table_of(output):
-    """The lines of libdist and what is beside it, by row."""
+    """Returns the lines of libdist and of the other sides, by row."""
     table = {}
     for line in output.splitlines():
         if ": libdist " in line:

@@ -19,7 +19,7 @@ namespace {
 
 constexpr char kParameterServer[] = "--ps", kWorker[] = "--worker";
 constexpr int kFailed = 2;
-constexpr std::size_t kSchemeLength = 7;  // of "grpc://"
+constexpr std::size_t kSchemeLength = 7;  // length of "grpc://"
 
 [[noreturn]] void say(const std::string& text) {
   if (write(STDOUT_FILENO, text.data(), text.size()) < 0) _exit(kFailed);

@@ -16,10 +16,10 @@
 
 namespace bench::servers {
 
-// The program was started as one of the servers: is it until it is killed. False: it was not.
+// If the program was started as a server, runs it until it is killed. Otherwise, returns false.
 bool be_server(int argc, char** argv);
 
-// Such a process.
+// The process of a server.
 class Server {
  public:
   Server(const char* role, std::size_t bytes);
@@ -27,7 +27,7 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   pid_t process() const { return process_; }
-  // Where it serves: its own address, and plain gRPC's where it has that.
+  // Its own address, and that of plain gRPC if it has one.
   const std::string& address() const { return address_; }
   const std::string& plain_address() const { return plain_address_; }
 
@@ -38,24 +38,25 @@ class Server {
 
 class Job {
  public:
-  // One variable of f32; so many closures at a time on the worker.
+  // One variable of f32. The worker runs this number of closures at a time.
   explicit Job(std::size_t bytes, int closures_at_a_time = 1);
 
   // This process and the servers.
   std::vector<pid_t> processes() const;
 
-  // What is pushed from now on; it differs from what was.
+  // Changes the values that are pushed from now on.
   void renew();
   void push() { coordinator_.assign("v", DIST_ASSIGN, given_); }
   void pull() { got_ = coordinator_.read("v"); }
   void plain_push() { plain_.push(data_); }
   void plain_pull() { plain_.pull(pulled_); }
-  // Throws std::runtime_error where not both have pulled what was pushed last.
+  // Throws std::runtime_error unless both have pulled what was pushed last.
   void check() const;
 
-  // Schedules so many closures, and waits until they have ended. Each adds 1 to the variable's element, or does nothing.
+  // Schedules closures and waits until they have ended. Each adds 1 to the variable's element if `push` is
+  // set, or does nothing.
   void run_closures(int closures, bool push);
-  // Throws std::runtime_error where the variable's element is not so much more than before the last renew().
+  // Throws std::runtime_error unless the variable's element has grown by this number since the last renew().
   void check_added(int closures);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limit: what a good programmer would write in twenty lines for one variable. A unary call of plain gRPC
+// The limit: what a programmer would write in twenty lines for one variable. A unary call of plain gRPC
 // copies the bytes into or out of existing memory.
 #pragma once
 
@@ -25,7 +25,7 @@ class PlainClient {
  public:
   explicit PlainClient(const std::string& address);
   ~PlainClient();
-  // Both throw std::runtime_error where the call fails.
+  // Both throw std::runtime_error if the call fails.
   void push(const std::vector<std::byte>& from);
   void pull(std::vector<std::byte>& into);
 

@@ -23,7 +23,7 @@ std::string name_of(const RowTimes& row) {
   return what + std::to_string(row.bytes >> 20) + " MiB";
 }
 
-// libdist beside one of the sides: its speed over the other's, of turns of one round.
+// libdist's speed relative to one other side, from turns of the same round.
 struct Speed {
   double low, middle, high;
 };
@@ -36,7 +36,7 @@ Speed speed_of(const RowTimes& row, const SideTimes& side) {
   return {*low, median(speeds), *high};
 }
 
-// Of each library the fastest form, in the order of the row.
+// Returns the fastest form of each library, in the order of the row.
 std::vector<const SideTimes*> fastest(const RowTimes& row) {
   std::vector<const SideTimes*> sides;
   for (const SideTimes& side : row.sides) {

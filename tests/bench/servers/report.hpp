@@ -9,7 +9,8 @@
 
 namespace bench::servers {
 
-// `skipped`: peers that took no part, or not to the end, a line each; a quick run judges nothing. True: no floor was missed.
+// `skipped` has one line for each peer that did not take part, or not until the end. A quick run judges
+// nothing. Returns true if no floor was missed.
 bool print(const std::vector<RowTimes>& rows, bool quick, const std::vector<std::string>& skipped);
 
 }  // namespace bench::servers

@@ -15,7 +15,7 @@ constexpr std::size_t kSizes[] = {4, std::size_t{64} << 10, std::size_t{1} << 20
 constexpr std::size_t kMostQuickly = std::size_t{64} << 10;
 constexpr int kRounds = 15, kQuickRounds = 2, kQuickCalls = 3;
 constexpr int kClosures = 1000, kQuickClosures = 20;
-constexpr int kPeersClosures = 200;  // TensorFlow's take longer
+constexpr int kPeersClosures = 200;  // fewer, because TensorFlow's take longer
 constexpr int kAtATime = 8;
 constexpr double kFallAsleepUs = 2e6;
 
@@ -23,7 +23,7 @@ bool is_closure(Operation operation) {
   return operation == Operation::kClosure || operation == Operation::kClosurePush;
 }
 
-// Of libdist's speed over plain gRPC's.
+// The target for libdist's speed relative to plain gRPC's.
 MaybeTarget target_of_plain(std::size_t bytes) {
   if (bytes == 4) return targets::kSmallPushPull;
   if (bytes == std::size_t{16} << 20) return targets::kLargePushPull;
@@ -37,7 +37,7 @@ double microseconds(Do&& one) {
   return now_us() - begin;
 }
 
-// "TensorFlow 2.21.0, eager" as library and form.
+// Divides "TensorFlow 2.21.0, eager" into library and form.
 SideTimes side_named(const std::string& name, MaybeTarget target) {
   const std::size_t comma = std::min(name.find(", "), name.size());
   return {name.substr(0, comma), name.substr(std::min(comma + 2, name.size())), target, {}};
@@ -54,7 +54,7 @@ struct Runner::Outsider {
 Runner::Runner(const Settings& settings) : settings_(settings) {
   if (settings.peers == nullptr) return;
   peers_ = Peers(settings.peers);
-  peers_.start(1);  // one worker, as libdist
+  peers_.start(1);  // one worker, like libdist
 }
 
 int Runner::calls(std::size_t bytes) const {
@@ -67,11 +67,11 @@ std::vector<Runner::Outsider> Runner::outsiders(const RowTimes& row, const Plan&
   request.operation = row.operation;
   request.bytes = row.bytes;
   request.plan = plan;
-  // One closure after another that does nothing takes as long as one call of gRPC's does, at the least.
+  // Empty closures that run one after another take at least as long as a gRPC call, so they are not judged.
   const bool judged = row.operation == Operation::kClosurePush ||
                       (row.operation == Operation::kClosure && row.closures_at_a_time > 1);
   const MaybeTarget target = judged ? MaybeTarget(targets::kClosuresTensorFlow) : MaybeTarget();
-  for (;;) {  // without one that is lost in its trial
+  for (;;) {  // again without a peer that is lost in its trial
     try {
       std::vector<Outsider> all;
       for (const PeerGroup group : kPeerGroups) {
@@ -88,7 +88,7 @@ std::vector<Runner::Outsider> Runner::outsiders(const RowTimes& row, const Plan&
   }
 }
 
-// libdist's and plain gRPC's medians.
+// Returns the medians of libdist and plain gRPC.
 std::vector<double> Runner::take_calls(const RowTimes& row, Job& job) const {
   const bool pushes = row.operation == Operation::kPush;
   job.renew();
@@ -118,7 +118,7 @@ double Runner::take_closures(bool push, Job& job) const {
   return us / closures;
 }
 
-// The row's own sides, in its order: libdist, and where the row has it plain gRPC.
+// Takes the turns of the row's own sides in order: libdist and, if the row has it, plain gRPC.
 std::vector<double> Runner::take_turn(const RowTimes& row, Job& job) const {
   if (!is_closure(row.operation)) return take_calls(row, job);
   std::vector<double> us = {take_closures(row.operation == Operation::kClosurePush, job)};
@@ -131,7 +131,7 @@ std::vector<double> Runner::take_turn(const RowTimes& row, Job& job) const {
   return us;
 }
 
-// Of a row with its own sides: their turns, and the peers'.
+// Runs a row: the turns of its own sides and of the peers.
 RowTimes Runner::run_row(RowTimes row, Job& job) {
   Plan plan{Pace::kHot, 1, calls(row.bytes)};
   if (is_closure(row.operation)) plan = {Pace::kHot, settings_.quick ? kQuickClosures : kPeersClosures, 1};
@@ -153,7 +153,7 @@ RowTimes Runner::run_row(RowTimes row, Job& job) {
       }
     }
   }
-  // Who has not had all turns is beside libdist in none.
+  // A peer that has not had all turns is not compared.
   for (Outsider& outsider : all) {
     if (!outsider.lost) row.sides.push_back(std::move(outsider.times));
   }

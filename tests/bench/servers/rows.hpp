@@ -12,33 +12,34 @@
 namespace bench::servers {
 
 struct Settings {
-  bool quick = false;           // few turns, of small tensors
+  bool quick = false;           // few turns with small tensors
   const char* peers = nullptr;  // the list that the build made
 };
 
-// One side of one row.
+// One side of a row.
 struct SideTimes {
-  std::string library, form;  // the fastest form of a library counts
-  MaybeTarget target;         // of libdist's speed over its
-  std::vector<double> us;     // of one push, pull or closure, a round each
+  std::string library, form;  // the fastest form of each library counts
+  MaybeTarget target;         // of libdist's speed relative to this side's
+  std::vector<double> us;     // time of one push, pull or closure, one per round
 };
 
 struct RowTimes {
   Operation operation;
   std::size_t bytes;
-  int closures_at_a_time;        // that a worker has
-  std::vector<SideTimes> sides;  // libdist's is the first
+  int closures_at_a_time;        // per worker
+  std::vector<SideTimes> sides;  // the first is libdist
 };
 
 class Runner {
  public:
-  // Starts the peers. Throws std::runtime_error where the list cannot be read.
+  // Starts the peers. Throws std::runtime_error if the list cannot be read.
   explicit Runner(const Settings& settings);
 
-  // All rows. Throws std::runtime_error where anything fails, does not sleep while it is others' turn, or a result is wrong.
+  // Runs all rows. Throws std::runtime_error if something fails, a side does not sleep during the turns of
+  // others, or a result is wrong.
   std::vector<RowTimes> run();
 
-  // Why some take no part, or not to the end.
+  // The reasons why some peers did not take part, or not until the end.
   const std::vector<std::string>& skipped() const { return peers_.skipped(); }
 
  private:

@@ -29,7 +29,7 @@ def lines_of(output, name):
 
 
 def check_table(output, peer):
-    """One table, with what it must have."""
+    """Checks one table."""
     for name in "libdist, 1 device ", "libdist, 2 devices ":
         (line,) = lines_of(output, name)
         speed = rf"  +{SPREAD} +0\.9" if peer else ""

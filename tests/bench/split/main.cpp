@@ -34,7 +34,7 @@ struct Settings {
   std::vector<std::string> words;  // WEIGHTS REFERENCE COMMAND
 };
 
-// Nothing where it does not start: its reason is in `sides`.
+// Returns nothing if the peer does not start, and stores the reason in `sides`.
 std::unique_ptr<OnThreads> start_peer(const Settings& settings, Sides& sides) {
   const peers::Words command(settings.words.begin() + 2, settings.words.end());
   sides.missing = command.empty() ? "it is not installed" : "";
@@ -49,7 +49,7 @@ std::unique_ptr<OnThreads> start_peer(const Settings& settings, Sides& sides) {
   }
 }
 
-// ONNX Runtime's turn and libdist's, on one and then on two.
+// Takes the turns of ONNX Runtime and libdist, first on one thread or device and then on two.
 Round take_round(OnThreads* peer, OnDevices& one, OnDevices& two, int passes) {
   Round round;
   for (const int index : {0, 1}) {
@@ -66,7 +66,7 @@ int run(const Settings& settings) {
   OnDevices one(1, files), two(2, files);
   std::unique_ptr<OnThreads> peer = start_peer(settings, sides);
   const int passes = settings.quick ? kQuickPasses : kPasses;
-  take_round(peer.get(), one, two, passes);  // pages and caches
+  take_round(peer.get(), one, two, passes);  // warms up pages and caches
   std::vector<Round> rounds;
   size_t good = 0;
   const size_t most = settings.quick ? kQuickRounds : peer ? kMostRounds : kJudged;

@@ -33,7 +33,7 @@ const char* verdict_text(double value, Target target, bool more_is_better) {
   return floor == Verdict::kMet ? "met" : "level";
 }
 
-// Prints of these rounds; counts floors only where they are to be judged.
+// Prints these rounds. Counts floors only if they are judged.
 class Table {
  public:
   Table(const std::vector<Round>& rounds, const Sides& sides, bool judges)

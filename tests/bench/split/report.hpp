@@ -8,21 +8,21 @@
 
 namespace bench::split {
 
-// The turns that follow one another: on one device or thread, and on two.
+// Turns that follow one another: on one device or thread, and on two.
 struct Round {
-  Turn devices[2], threads[2];  // threads: 0 us where ONNX Runtime takes no part
+  Turn devices[2], threads[2];  // threads: 0 us if ONNX Runtime does not take part
 };
 
-// ONNX Runtime's two threads are so fast that the round is judged.
+// Whether ONNX Runtime's two threads are fast enough for the round to be judged.
 bool judged(const Round& round);
 
-// What was measured beside what: an empty name is nobody.
+// The names of what was measured; an empty name means that it did not take part.
 struct Sides {
-  std::string engine, peer, missing;  // missing: why ONNX Runtime takes no part
+  std::string engine, peer, missing;  // missing: why ONNX Runtime does not take part
   float difference = 0;
 };
 
-// Prints the table; false where a floor was missed.
+// Prints the table. Returns false if a floor was missed.
 bool print(const std::vector<Round>& rounds, const Sides& sides, bool quick);
 
 }  // namespace bench::split

@@ -35,7 +35,7 @@ OnDevices::~OnDevices() {
   std::ignore = dist_strategy_destroy(strategy_);
 }
 
-// Its microseconds.
+// Returns the time of a pass in microseconds.
 double OnDevices::pass() {
   dist_value* output = nullptr;
   const double begin = now_us();

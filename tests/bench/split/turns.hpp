@@ -17,24 +17,25 @@ struct Files {
   const char *weights, *reference;
 };
 
-// The medians of a turn's passes. Of ONNX Runtime the times alone.
+// The medians of a turn's passes. ONNX Runtime has only the time.
 struct Turn {
   double us = 0;
-  double own = 0, waiting = 0;  // shares of a pass: in collectives
+  double own = 0, waiting = 0;  // shares of a pass that are spent in collectives
 };
 
-// One replica of some logical devices, with the model.
+// One replica with logical devices and the model.
 class OnDevices {
  public:
-  // Throws std::runtime_error where libdist or a file says no.
+  // Throws std::runtime_error if libdist reports an error or a file is invalid.
   OnDevices(int devices, const Files& files);
   ~OnDevices();
   OnDevices(const OnDevices&) = delete;
   OnDevices& operator=(const OnDevices&) = delete;
 
-  // One pass to wake up, and as many more. Throws std::runtime_error where one fails or an output is wrong.
+  // Makes one pass to warm up, and then `passes` more. Throws std::runtime_error if one fails or an output is
+  // wrong.
   Turn take(int passes);
-  // The most by which an output differed from the reference so far.
+  // The largest difference between an output and the reference so far.
   float difference() const { return difference_; }
 
  private:
@@ -46,12 +47,12 @@ class OnDevices {
   float difference_ = 0;
 };
 
-// ONNX Runtime, a process of its own; its first form has one thread, its second one two.
+// ONNX Runtime in a separate process. Its first form has one thread, and its second form has two.
 class OnThreads {
  public:
   explicit OnThreads(const peers::Words& command) : process_(command) {}
   const std::string& name() const { return process_.name(); }
-  // Throws PeerLost, and std::runtime_error on a wrong result.
+  // Throws PeerLost, and std::runtime_error for a wrong result.
   Turn take(int threads, int passes);
 
  private:

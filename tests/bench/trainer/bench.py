@@ -16,14 +16,14 @@ import subprocess
 import sys
 import tempfile
 
-FLOOR, GOAL = 0.5, 0.7  # of the speed of the program that calls a compiled step
+FLOOR, GOAL = 0.5, 0.7  # relative to the speed of the program that calls a compiled step
 LEVEL = 0.05
-LEAST_ACCURACY = 0.93  # less, and a program has not learned: its time says nothing
+LEAST_ACCURACY = 0.93  # below this, a program has not learned, and its time is meaningless
 JUDGED = "step"
 
 
 def busy_share(before, after, own_seconds):
-    """Which part of the CPUs' time other programs took, by two readings of /proc/stat."""
+    """Returns the share of CPU time that other programs used, from two readings of /proc/stat."""
     passed = sum(after) - sum(before)
     idle = sum(after[3:5]) - sum(before[3:5])
     if passed <= 0:
@@ -51,7 +51,7 @@ def train_libdist(program, epochs, replicas):
 
 
 def train_other(command, epochs):
-    """Its last line has an object for each form: {"step": {"seconds": 1.5, "accuracy": 0.98}, ...}."""
+    """Runs a program. Its last line has an object for each form: {"step": {"seconds": 1.5, "accuracy": 0.98}, ...}."""
     done = subprocess.run([*command, str(epochs)], check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -65,7 +65,7 @@ def verdict(ratio):
 
 
 def measure(chosen):
-    """A list of rounds: what each side took, and how busy other programs were."""
+    """Returns a list of rounds: the time of each side, and the load by other programs."""
     replicas = len(os.sched_getaffinity(0))
     rounds = []
     for _ in range(chosen.rounds):
@@ -83,7 +83,7 @@ def measure(chosen):
 
 
 def show(chosen, replicas, rounds):
-    """The table; 1 where the floor was missed."""
+    """Prints the table. Returns 1 if the floor was missed."""
     print(f"{chosen.epochs} epochs, {replicas} replicas on {replicas} CPUs, {len(rounds)} rounds")
     own = [one["sides"]["libdist"]["seconds"] for one in rounds]
     print(f"{'libdist':24} {statistics.median(own):8.3f} s")

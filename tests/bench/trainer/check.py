@@ -16,7 +16,7 @@ class Bench(unittest.TestCase):
     program = ""
 
     def bench(self, *peers, epochs=1, accuracy=0.9):
-        """Its exit status, its lines, and its figures, beside peers that say they took so many seconds."""
+        """Runs bench.py next to peers that report these times. Returns its exit status, lines and figures."""
         with tempfile.TemporaryDirectory() as folder:
             figures = pathlib.Path(folder) / "figures.json"
             command = [sys.executable, BENCH, self.program, "--rounds", 2, "--epochs", epochs, "--json", figures]

@@ -21,7 +21,7 @@ BATCH_ROWS, RATE = 64, 0.1
 
 
 def load(path, stream):
-    """(features, labels) to train on, and held out."""
+    """Returns (features, labels) for training, and held-out ones."""
     rows = np.loadtxt(path, delimiter=",", dtype=np.float32)
     stream.shuffle(rows)
     features, labels = rows[:, :-1], rows[:, -1].astype(np.int32)
@@ -47,7 +47,7 @@ def forward(parameters, x):
 
 
 def loss(parameters, x, y, counts):
-    """The mean over the rows that count: the last batch is filled up."""
+    """Returns the mean over the rows that count, because the last batch is padded."""
     log = jnp.take_along_axis(jax.nn.log_softmax(forward(parameters, x)), y[:, None], 1)[:, 0]
     return -jnp.sum(log * counts) / jnp.sum(counts)
 
@@ -83,7 +83,7 @@ def by_scan(parameters, all_batches):
 
 
 def train(epoch, path, epochs):
-    """Seconds and held-out accuracy."""
+    """Returns seconds and held-out accuracy."""
     stream = np.random.default_rng(1)
     (features, labels), (held_out, expected) = load(path, stream)
     sizes = [features.shape[1], 256, 320, int(labels.max()) + 1]

@@ -15,7 +15,7 @@ constexpr char kMethod[] = "/bench.Bare/Stream";
 constexpr int kGuardS = 100;
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
-// One end of a stream: what the server and the client have in common.
+// One end of a stream: the common part of server and client.
 class End {
  public:
   virtual ~End() = default;
@@ -40,7 +40,7 @@ class ClientEnd final : public End {
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream;
 };
 
-// Tags: which end, and whether it was a read.
+// Tags identify the end, and whether the operation was a read.
 void* tag_of(std::size_t end, bool reads) { return reinterpret_cast<void*>(end * 2 + (reads ? 1 : 0)); }
 
 }  // namespace
@@ -57,7 +57,7 @@ struct Bare::Ends {
   std::vector<char> data = std::vector<char>(kMostBytes, 1);
 
   grpc::CompletionQueue& queue() { return serves ? *server_queue : *client_queue; }
-  // The next tag that is done.
+  // Returns the tag of the next operation that completes.
   std::size_t next() {
     void* tag = nullptr;
     bool well = false;

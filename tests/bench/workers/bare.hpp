@@ -11,15 +11,15 @@ namespace bench {
 
 class Bare {
  public:
-  // Worker 0 listens there; the others come. Throws std::runtime_error.
+  // Worker 0 listens at this address, and the others connect. Throws std::runtime_error.
   Bare(int me, int workers, const std::string& address);
   ~Bare();
   Bare(const Bare&) = delete;
   Bare& operator=(const Bare&) = delete;
 
-  // Each other worker sends `bytes` to worker 0, which sends as many back when they have come.
+  // Each other worker sends `bytes` to worker 0, which sends the same number back when they have arrived.
   void round_trip(std::size_t bytes);
-  // Each sends and receives them at once.
+  // Each end sends and receives at the same time.
   void exchange(std::size_t bytes);
 
  private:

@@ -28,7 +28,7 @@ def floor_of(transport, name, size):
 
 
 def check_row(row, transport, with_gloo):
-    """Every side has a time for every round, and of each library the fastest form is compared; nothing is judged."""
+    """Checks that every side has a time for every round and that the fastest form of each library is compared."""
     sides = {side["name"]: side for side in row["sides"]}
     for side in sides.values():
         assert len(side["round_us"]) == 2 and min(side["round_us"]) > 0, side
@@ -45,7 +45,7 @@ def check_row(row, transport, with_gloo):
 
 
 def check_judged(bench, folder):
-    """One round says whether a floor was missed, in the table, the file and the exit status."""
+    """Checks that the table, the file and the exit status agree on whether a floor was missed in one round."""
     path = folder / "judged.json"
     status, output = made_up.run(bench, "--workers", "2", "--rounds", "1", "--json", path)
     rows = json.loads(path.read_text())["rows"]
@@ -61,7 +61,7 @@ def check_judged(bench, folder):
 
 
 def with_peers(bench, folder, *peers):
-    """Exit status and output of a run with these (group, label, command); its JSON is in run.json."""
+    """Runs with these (group, label, command). Returns exit status and output; run.json has the JSON."""
     path = made_up.list_of(folder, *peers)
     return made_up.run(bench, "--workers", "2", "--quick", "--peers", path, "--json", folder / "run.json")
 

@@ -33,7 +33,7 @@ class FunctionTurns final : public Turns {
     const std::size_t elements = size.bytes / sizeof(float);
     tensors_.fill(elements);
     page.meet();
-    once(elements);  // brings all to the same place
+    once(elements);  // brings all workers to the same point
     const double begin = now_us();
     for (int i = 0; i < operations; ++i) once(elements);
     const double us = now_us() - begin;
@@ -64,7 +64,7 @@ class ClassTurns final : public Turns {
   double take(Page& page, const Size& size, int operations) override {
     const std::size_t elements = size.bytes / sizeof(float);
     if (elements != elements_) {
-      page.meet();  // an algorithm makes its buffers on all workers at once
+      page.meet();  // all workers must create an algorithm's buffers at the same time
       algorithm_ = std::make_unique<Algorithm>(context_, std::vector<float*>{tensors_.in.data()},
                                                static_cast<int>(elements));
       elements_ = elements;
@@ -74,7 +74,7 @@ class ClassTurns final : public Turns {
       const int now = std::min(left, kMostInARow);
       tensors_.fill(elements);
       page.meet();
-      algorithm_->run();  // brings all to the same place
+      algorithm_->run();  // brings all workers to the same point
       const double begin = now_us();
       for (int i = 0; i < now; ++i) algorithm_->run();
       us += now_us() - begin;

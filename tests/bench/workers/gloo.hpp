@@ -12,12 +12,12 @@
 
 namespace bench {
 
-// "Gloo 0.5.0", or nothing.
+// "Gloo 0.5.0", or "" without Gloo.
 std::string gloo_name();
-// The algorithms that have turns.
+// The algorithms that are measured.
 std::vector<std::string> gloo_algorithms();
-// This worker's part in the turns of each. All workers make them at once, and meet by files in page.gloo_folder. The tensors
-// must outlive it.
+// This worker's part in the turns of each algorithm. All workers create them at the same time, and find each
+// other by files in page.gloo_folder. The tensors must outlive them.
 std::vector<std::unique_ptr<Turns>> gloo_turns(const Page& page, int me, Tensors& tensors);
 
 }  // namespace bench

@@ -54,7 +54,7 @@ bool parse_transport(const char* word, dist_transport& transport) {
   return gloo || shm || std::strcmp(word, "grpc") == 0;
 }
 
-// False where the arguments make no sense.
+// Returns false if the arguments are invalid.
 bool parse(int argc, char** argv, Arguments& arguments) {
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -81,7 +81,7 @@ bool parse(int argc, char** argv, Arguments& arguments) {
                             arguments.rounds >= 1 && arguments.rounds <= kMostRounds);
 }
 
-// Where Gloo's contexts find each other.
+// The folder by which Gloo's contexts find each other.
 class Folder {
  public:
   Folder() : path_(std::filesystem::temp_directory_path() / "dist_bench-gloo-XXXXXX") {
@@ -126,7 +126,7 @@ int run(const Arguments& arguments) {
   const Folder folder;
   std::snprintf(page.gloo_folder.data(), page.gloo_folder.size(), "%s", folder.path().c_str());
   std::optional<Outsiders>
-      outsiders;  // Python and its packages take their time: before the workers wait for them
+      outsiders;  // before the workers wait for them, because Python and its packages take time to start
   if (page.outsiders) outsiders.emplace(arguments.peers, page.workers);
   const std::vector<pid_t> workers = start_workers(page, fd);
   std::vector<SizeTimes> all = no_times(page);

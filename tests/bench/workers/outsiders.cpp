@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kFallAsleepUs = 2e6;
 
-// "Open MPI 5.0.3 over tcp, a form" as library and form.
+// Divides "Open MPI 5.0.3 over tcp, a form" into library and form.
 SideTimes side_named(const std::string& name) {
   const std::size_t comma = std::min(name.find(", "), name.size());
   return {name.substr(0, comma), name.substr(std::min(comma + 2, name.size())), {}};
@@ -23,7 +23,7 @@ SideTimes side_named(const std::string& name) {
 struct Outsiders::Taking {
   std::unique_ptr<Side> side;
   SideTimes times;
-  int turn_operations;  // at most
+  int turn_operations;  // maximum
   bool lost;
 };
 
@@ -36,7 +36,7 @@ std::vector<Outsiders::Taking> Outsiders::all_that_can(const Page& page, const S
   request.plan = {Pace::kHot, page.most_operations(size), 1};
   std::vector<Taking> all;
   for (const PeerGroup group : kPeerGroups) {
-    for (bool again = true; again;) {  // without one that is lost in its trial
+    for (bool again = true; again;) {  // again without a peer that is lost in its trial
       try {
         for (std::unique_ptr<Side>& side : peers_.all_sides(group, request)) {
           SideTimes times = side_named(side->name());
@@ -82,7 +82,7 @@ void Outsiders::take_size(Page& page, const std::vector<pid_t>& workers, SizeTim
     take_round(sides, page.most_operations(times.size), round >= 0);
     page.meet_outside();
   }
-  // Who has not had all turns is beside libdist in none.
+  // A peer that has not had all turns is not compared.
   for (Taking& taking : sides) {
     if (!taking.lost) times.sides.push_back(std::move(taking.times));
   }

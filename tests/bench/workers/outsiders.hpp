@@ -13,14 +13,15 @@ namespace bench {
 
 class Outsiders {
  public:
-  // From the list that the build made; starts them. Throws std::runtime_error where it cannot be read.
+  // Starts the peers in the list that the build made. Throws std::runtime_error if it cannot be read.
   Outsiders(const std::string& list, int ranks);
 
-  // Their turns in all rounds of all sizes, each added to what there is of that size. `workers` are the processes that must
-  // sleep meanwhile. Throws std::runtime_error where a worker has failed, does not sleep, or a sum is wrong.
+  // Takes the peers' turns in all rounds of all sizes, and adds them to the results of each size. `workers`
+  // are the processes that must sleep meanwhile. Throws std::runtime_error if a worker has failed or does not
+  // sleep, or if a sum is wrong.
   void take_turns(Page& page, const std::vector<pid_t>& workers, std::vector<SizeTimes>& all);
 
-  // Why some take no part, or not to the end.
+  // The reasons why some peers did not take part, or not until the end.
   const std::vector<std::string>& skipped() const { return peers_.skipped(); }
 
  private:

@@ -35,7 +35,7 @@ void print_head(const Page& page) {
               "floor");
 }
 
-// One word for both: the goal is not below the floor.
+// One word for floor and goal: the goal is never below the floor.
 const char* verdict_text(const Comparison& c) {
   if (c.floor == Verdict::kMissed) return "MISSED";
   if (c.goal == Verdict::kMet || c.goal == Verdict::kLevel) return "goal";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table and the file.
+// Prints the results as a table and writes them to a file.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace bench {
 
-// `skipped`: peers that took no part, or not to the end, a line each.
-// True: no floor was missed.
+// `skipped` has one line for each peer that took no part or did not finish. Returns true if no floor was
+// missed.
 bool print(const Page& page, const std::vector<SizeTimes>& all, const std::vector<std::string>& skipped);
-// False, with a word on stderr, where it cannot be written.
+// Returns false if the file cannot be written; the reason is then on stderr.
 bool write_json(const char* path, const Page& page, const std::vector<SizeTimes>& all,
                 const std::vector<std::string>& skipped);
 

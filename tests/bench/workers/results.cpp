@@ -24,7 +24,7 @@ MaybeTarget target_of(const Page& page, const SizeTimes& times, std::size_t side
 Comparison beside(const Page& page, const SizeTimes& times, std::size_t side) {
   const std::vector<double>&mine = times.sides[0].us, &its = times.sides[side].us;
   Samples ratios;
-  // One that has gone has fewer.
+  // A peer that left early has fewer rounds.
   const std::size_t rounds = std::min(mine.size(), its.size());
   for (std::size_t round = 0; round < rounds; ++round) ratios.push_back(mine[round] / its[round]);
   const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
@@ -59,7 +59,7 @@ void put_inner_times(const Page& page, std::vector<SizeTimes>& all) {
 }
 
 std::vector<Comparison> compare(const Page& page, const SizeTimes& times) {
-  std::vector<std::size_t> fastest;  // of each library
+  std::vector<std::size_t> fastest;  // of the sides of each library
   for (std::size_t side = 1; side < times.sides.size(); ++side) {
     const SideTimes& it = times.sides[side];
     const auto known = std::find_if(fastest.begin(), fastest.end(), [&](std::size_t other) {

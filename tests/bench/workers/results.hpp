@@ -10,32 +10,32 @@
 
 namespace bench {
 
-// One side at one size.
+// The times of one side at one size.
 struct SideTimes {
   std::string library, form;  // the fastest form of a library counts
-  std::vector<double> us;     // of one operation, a round each
+  std::vector<double> us;     // of one operation, one value for each round
   std::string name() const { return form.empty() ? library : library + ", " + form; }
 };
 
 struct SizeTimes {
   Size size;
-  std::vector<SideTimes> sides;  // libdist's is the first
+  std::vector<SideTimes> sides;  // the first is that of libdist
 };
 
-// libdist beside one of the sides: its time over the other's, of turns of one round.
+// libdist compared with another side: its time divided by the other side's time in the same round.
 struct Comparison {
   std::size_t side;
   double low, middle, high;
-  MaybeTarget target;  // of libdist's speed over its
+  MaybeTarget target;  // for libdist's speed divided by the other side's
   Verdict floor, goal;
   double speed() const { return 1 / middle; }
 };
 
-// The sizes, with none of the sides yet.
+// Returns all sizes, still without sides.
 std::vector<SizeTimes> no_times(const Page& page);
-// The turns of the workers themselves, before what there is already.
+// Inserts the times of the workers' own turns before the times that `all` has already.
 void put_inner_times(const Page& page, std::vector<SizeTimes>& all);
-// One for each library; a quick run judges nothing.
+// Returns one comparison for each library. A quick run gets no verdicts.
 std::vector<Comparison> compare(const Page& page, const SizeTimes& times);
 
 }  // namespace bench

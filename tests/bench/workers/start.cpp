@@ -21,7 +21,7 @@ namespace {
 
 std::string address_of(int worker) {
   const auto process = static_cast<unsigned>(getpid());
-  // An address of its own on loopback: its ports are nobody else's.
+  // An address on loopback for this process alone, so that its ports do not conflict with others.
   return "127." + std::to_string(1 + process % 250) + "." + std::to_string(process / 250 % 250) +
          ".9:" + std::to_string(21000 + worker);
 }
@@ -63,7 +63,7 @@ bool await_workers(Page& page, const std::vector<pid_t>& workers) {
   bool well = true;
   for (std::size_t left = workers.size(); left > 0; --left) {
     int status = 0;
-    // A worker that was killed tells nobody.
+    // A worker that was killed cannot report its failure itself.
     const pid_t pid = waitpid(-workers.front(), &status, 0);
     if (pid >= 0 && status == 0) continue;
     well = false;

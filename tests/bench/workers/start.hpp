@@ -10,9 +10,9 @@
 
 namespace bench {
 
-// Starts the page's workers on addresses of their own. They end with the thread that calls it.
+// Starts the page's workers on addresses of their own. They end with the thread that calls this function.
 std::vector<pid_t> start_workers(Page& page, int page_fd);
-// Waits for all. False: one has failed or was killed, and the page says which.
+// Waits for all workers. Returns false if one failed or was killed; the page then has the reason.
 bool await_workers(Page& page, const std::vector<pid_t>& workers);
 
 }  // namespace bench

@@ -22,7 +22,8 @@ class Tensors {
       out[i] = -1;
     }
   }
-  // After as many sums in place; 1 out of place, which is exact: all are small integers.
+  // `in_a_row` is the number of sums made in place. For one sum, also out of place, the result is exact
+  // because all values are small integers.
   void check(const std::vector<float>& result, std::size_t elements, int in_a_row) const {
     const auto times = static_cast<float>(sum_ * std::pow(workers_, in_a_row - 1));
     const float rounding = in_a_row == 1 ? 0 : 1e-5F;

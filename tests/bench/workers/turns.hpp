@@ -9,8 +9,8 @@ namespace bench {
 class Turns {
  public:
   virtual ~Turns() = default;
-  // All workers make this many operations. Returns the microseconds that one takes by this worker's clock. Throws
-  // std::runtime_error where one fails or a sum is wrong.
+  // All workers make this many operations. Returns the microseconds that one takes by this worker's clock.
+  // Throws std::runtime_error if an operation fails or a sum is wrong.
   virtual double take(Page& page, const Size& size, int operations) = 0;
 };
 

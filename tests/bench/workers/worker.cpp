@@ -38,7 +38,7 @@ class Libdist final : public Turns {
   Libdist(const Libdist&) = delete;
   Libdist& operator=(const Libdist&) = delete;
 
-  // Its end is watched, too.
+  // Destroys the strategy and checks that this succeeds.
   void end() {
     dist_strategy* const mine = strategy_;
     strategy_ = nullptr;
@@ -61,7 +61,7 @@ class Libdist final : public Turns {
     const auto length = static_cast<int64_t>(mine.elements_);
     const dist_tensor in = {mine.tensors_.in.data(), DIST_F32, 1, &length, nullptr};
     dist_tensor out = {mine.tensors_.out.data(), DIST_F32, 1, &length, nullptr};
-    // The first one is no part of it: it brings all to the same place.
+    // The first operation is not measured: it brings all workers to the same point.
     dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, nullptr, nullptr);
     const double begin = now_us();
     for (int i = 0; i < mine.operations_ && status == DIST_OK; ++i)
@@ -96,9 +96,10 @@ class BareTurns final : public Turns {
   InnerSide side_;
 };
 
-// How many operations a turn of each side has at this size, by how long one of its first turn took.
+// Chooses how many operations a turn of each side has at this size. `first` has the time of one operation in
+// each side's first turn.
 void plan(Page& page, const Size& size, const std::vector<double>& first) {
-  double fastest = HUGE_VAL;  // of Gloo
+  double fastest = HUGE_VAL;  // of Gloo's algorithms
   for (std::size_t side = kFirstOfGloo; side < first.size(); ++side) fastest = std::min(fastest, first[side]);
   for (std::size_t side = 0; side < first.size(); ++side) {
     int operations = operations_for(first[side], page.most_operations(size));
@@ -126,7 +127,7 @@ void work(Page& page, int me) {
 
   for (int s = 0; s < page.sizes; ++s) {
     const Size& size = kSizes[static_cast<std::size_t>(s)];
-    std::vector<double> first;  // this one warms up, and is not counted
+    std::vector<double> first;  // this turn is a warm-up and is not counted
     for (std::size_t side = 0; side < sides.size(); ++side) {
       const bool never = page.operations[side].load() == kNever;
       first.push_back(never ? HUGE_VAL
@@ -144,7 +145,7 @@ void work(Page& page, int me) {
       }
       if (page.outsiders) outsiders_turn(page);
     }
-    page.meet();  // before the next size has a plan
+    page.meet();  // all have finished before the next size is planned
   }
   page.meet();
   libdist.end();

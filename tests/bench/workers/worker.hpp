@@ -8,12 +8,12 @@
 
 namespace bench {
 
-// Where a worker finds the page of whoever started it.
+// The file descriptor at which a worker finds the page of the process that started it.
 constexpr int kPageFd = 3;
-// Its exit status.
+// Returns the worker's exit status.
 int be_worker(int me);
-// The sides that are turns of workers, in the order of their turns: kLibdist, kRoundTrip, kExchange, Gloo's algorithms.
-// Without times.
+// The sides that are turns of workers, without times, in the order of their turns: kLibdist, kRoundTrip,
+// kExchange, kByHand, Gloo's algorithms.
 std::vector<SideTimes> inner_sides();
 
 }  // namespace bench

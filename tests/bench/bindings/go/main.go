@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Bench is libdist from Go for dist_bench, which starts it, says what to measure and compares it with C: the lines of
-// ../../peers/protocol.hpp on stdin and stdout.
+// Bench measures libdist from Go for dist_bench, which starts it, tells it what to measure, and compares it with C. They
+// exchange the lines of ../../peers/protocol.hpp on stdin and stdout.
 //
 //	bench REPLICAS
 package main
@@ -17,7 +17,7 @@ import (
 	"libdist.example/dist"
 )
 
-// Replicas may run on libdist's threads, its default, which needs no name, or on goroutines that the program brings.
+// Replicas run on libdist threads, which is the default and has no name, or on goroutines of the program.
 var forms = []struct {
 	name    string
 	threads dist.Threads
@@ -38,7 +38,7 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	// As the binding's README advises: with a processor of Go's to spare, its monitor takes none from a replica.
+	// As the binding's README recommends: with one more Go processor, Go's monitor thread delays no replica.
 	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), replicas+1))
 	ready := []string{"@ready", "Go " + strings.TrimPrefix(runtime.Version(), "go")}
 	benches := map[string]*bench{}

@@ -9,16 +9,16 @@ import (
 	"libdist.example/dist"
 )
 
-// plan is what dist_bench asks for: batches are timed, but for the first.
+// plan is what dist_bench asks for. All batches except the first are timed.
 type plan struct{ iterations, batches int }
 
 // bench measures one strategy.
 type bench struct {
 	strategy *dist.Strategy
-	tensors  *tensors // of the last request: C's sides keep theirs, too
+	tensors  *tensors // of the last request; the sides in C keep theirs, too
 }
 
-// emptyRuns times the caller. Microseconds a run, one sample a batch.
+// emptyRuns times the caller, in microseconds per run, with one sample per batch.
 func (b *bench) emptyRuns(p plan) (samples []float64, err error) {
 	nothing := func(*dist.Replica) error { return nil }
 	for batch := 0; batch <= p.batches; batch++ {
@@ -70,8 +70,8 @@ func (b *bench) barriers(p plan) ([]float64, error) {
 	})
 }
 
-// inOneRun times batches of operations inside one run. Each replica's part is the same as in C: data back, meet, time
-// the operations, compare, meet.
+// inOneRun times batches of operations inside one run. Each replica's part is the same as in C: restore the data, meet,
+// time the operations, compare, meet.
 func (b *bench) inOneRun(p plan, reset, check func(id int), operations func(r *dist.Replica, iterations int) error) ([]float64,
 	error) {
 	watch := make([][]interval, b.strategy.NumReplicas())
@@ -105,8 +105,8 @@ func (b *bench) inOneRun(p plan, reset, check func(id int), operations func(r *d
 
 type interval struct{ begin, end time.Duration }
 
-// collect gives the time from the last replica's begin to the last one's end: what came before was waiting for a
-// thread that had not arrived.
+// collect returns the time from the last replica's beginning to the last one's end, because the time before is spent
+// waiting for a thread that has not arrived.
 func collect(watch [][]interval, iterations int) []float64 {
 	var samples []float64
 	for batch := 1; batch < len(watch[0]); batch++ {

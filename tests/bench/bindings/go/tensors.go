@@ -16,7 +16,7 @@ const period = 65521
 
 var errWrong = errors.New("wrong result")
 
-// tensors are the replicas' f32: random values that are not zero, and the plain sum that has to come out.
+// tensors are the replicas' f32 tensors with random nonzero values, and the expected sum.
 type tensors struct {
 	data, pattern [][]float32
 	expected      []float32
@@ -30,7 +30,7 @@ func newTensors(replicas, elements int) *tensors {
 		pattern := make([]float32, min(period, elements))
 		for i := range pattern {
 			pattern[i] = 1 + random.Float32()
-			if i%3 == 0 { // one sign for all replicas: no sum is zero
+			if i%3 == 0 { // the same sign for all replicas, so that no sum is zero
 				pattern[i] = -pattern[i]
 			}
 		}
@@ -40,7 +40,7 @@ func newTensors(replicas, elements int) *tensors {
 	return t
 }
 
-// expect computes what so many sums in place give.
+// expect computes the result of this number of sums in place.
 func (t *tensors) expect(iterations int) {
 	t.expected = slices.Clone(t.pattern[0])
 	for i := range t.expected {
@@ -58,15 +58,15 @@ func (t *tensors) expect(iterations int) {
 	}
 }
 
-// reset puts a replica's values back, on its own thread.
+// reset restores a replica's values, on its own thread.
 func (t *tensors) reset(id int) {
 	for to := t.data[id]; len(to) > 0; to = to[min(len(to), period):] {
 		copy(to, t.pattern[id])
 	}
 }
 
-// check compares a replica's result, bit for bit. Bytes, because Go compares floats one by one: the other replica
-// would fall asleep over it.
+// check compares a replica's result bit for bit. It compares bytes, because Go compares floats one by one, and the other
+// replica would fall asleep in the meantime.
 func (t *tensors) check(id int) {
 	for result := t.data[id]; len(result) > 0; result = result[min(len(result), period):] {
 		piece := result[:min(len(result), period)]

@@ -11,11 +11,11 @@ import java.util.Set;
 import org.libdist.Strategy;
 
 /**
- * libdist from Java for dist_bench, which starts it as `Bench REPLICAS`, says what to measure and compares it with C: the
- * lines of ../../peers/protocol.hpp on stdin and stdout.
+ * Measures libdist from Java for dist_bench, which starts it as `Bench REPLICAS`, tells it what to measure, and compares it
+ * with C. They exchange the lines of ../../peers/protocol.hpp on stdin and stdout.
  */
 public final class Bench {
-    /** A JVM interprets code before it compiles it, which a program that runs for long does not notice. */
+    /** A JVM interprets code before it compiles it, which does not matter in programs that run for long. */
     private static final long WARM_UP_NANOS = 1_000_000_000L;
 
     private final Measurement measurement;
@@ -28,7 +28,7 @@ public final class Bench {
     public static void main(String[] args) throws IOException {
         try (Strategy strategy = Strategy.create(Integer.parseInt(args[0]))) {
             Bench bench = new Bench(strategy);
-            say(List.of("@ready", "Java " + System.getProperty("java.version"), "")); // its one form has no name
+            say(List.of("@ready", "Java " + System.getProperty("java.version"), "")); // the only form has no name
             BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
             for (String line = lines.readLine(); line != null && !line.equals("quit"); line = lines.readLine()) {
                 say(bench.answer(line.split("\t", -1)));

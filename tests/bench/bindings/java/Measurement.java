@@ -5,10 +5,10 @@ import org.libdist.ReduceOp;
 import org.libdist.Replica;
 import org.libdist.Strategy;
 
-/** Times operations of one strategy: microseconds each, one sample a batch. */
+/** Times operations of one strategy, in microseconds per operation, with one sample per batch. */
 final class Measurement {
     private final Strategy strategy;
-    private Tensors tensors; // of the last request: C's sides keep theirs, too
+    private Tensors tensors; // of the last request; the sides in C keep theirs, too
 
     Measurement(Strategy strategy) {
         this.strategy = strategy;
@@ -49,7 +49,7 @@ final class Measurement {
         return collect(watch, plan.iterations());
     }
 
-    /** One replica's part, the same as in C: meet, time the operations, meet. */
+    /** One replica's part, as in C: meet, time the operations, meet. */
     private static void meet(Replica replica, int iterations, Interval[] watch) {
         for (int batch = 0; batch < watch.length; batch++) {
             replica.barrier();
@@ -62,7 +62,7 @@ final class Measurement {
         }
     }
 
-    /** One replica's part, the same as in C: data back, meet, time the operations, compare, meet. */
+    /** One replica's part, as in C: restore the data, meet, time the operations, compare, meet. */
     private void reduce(Replica replica, int iterations, Interval[] watch) {
         FloatBuffer data = tensors.data(replica.id());
         for (int batch = 0; batch < watch.length; batch++) {
@@ -81,8 +81,8 @@ final class Measurement {
     private record Interval(long begin, long end) {}
 
     /**
-     * The time from the last replica's begin to the last one's end: what came before was waiting for a thread that had not
-     * arrived.
+     * Returns the time from the last replica's beginning to the last one's end, because the time before is spent waiting
+     * for a thread that has not arrived.
      */
     private static double[] collect(Interval[][] watch, int iterations) {
         double[] samples = new double[watch[0].length - 1];
@@ -90,7 +90,7 @@ final class Measurement {
             Interval first = watch[0][batch + 1];
             long begin = first.begin();
             long end = first.end();
-            for (Interval[] of : watch) { // by differences: nanoTime() may wrap
+            for (Interval[] of : watch) { // by differences, because nanoTime() may wrap
                 begin += Math.max(0, of[batch + 1].begin() - begin);
                 end += Math.max(0, of[batch + 1].end() - end);
             }

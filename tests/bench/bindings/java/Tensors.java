@@ -5,7 +5,7 @@ import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.libdist.DirectBuffers;
 
-/** The replicas' f32: random values that are not zero, and the plain sum that has to come out. */
+/** The replicas' f32 tensors with random nonzero values, and the expected sum. */
 final class Tensors {
     /** Elements after which a tensor repeats itself, as in dist_bench. */
     private static final int PERIOD = 65521;
@@ -29,7 +29,7 @@ final class Tensors {
         for (int id = 0; id < replicas; id++) {
             data[id] = DirectBuffers.floats(elements);
             Random random = new Random(id);
-            for (int i = 0; i < pattern[id].length; i++) { // one sign for all replicas: no sum is zero
+            for (int i = 0; i < pattern[id].length; i++) { // the same sign for all replicas
                 pattern[id][i] = (i % 3 == 0 ? -1 : 1) * (1 + random.nextFloat());
             }
         }
@@ -43,7 +43,7 @@ final class Tensors {
         return data[id];
     }
 
-    /** Computes what so many sums in place give. */
+    /** Computes the result of this number of sums in place. */
     void expect(int iterations) {
         float[] sums = pattern[0].clone();
         for (int i = 0; i < sums.length; i++) {
@@ -60,7 +60,7 @@ final class Tensors {
         expected = DirectBuffers.of(sums);
     }
 
-    /** Puts a replica's values back, on its own thread. */
+    /** Restores a replica's values, on its own thread. */
     void reset(int id) {
         int period = pattern[id].length;
         for (int at = 0; at < elements(); at += period) {
@@ -68,7 +68,7 @@ final class Tensors {
         }
     }
 
-    /** Compares a replica's result; none of the values is NaN or zero, so equal means the same bits. */
+    /** Compares a replica's result. No value is NaN or zero, so equal values have the same bits. */
     void check(int id) {
         int period = expected.capacity();
         for (int at = 0; at < elements(); at += period) {

@@ -11,7 +11,7 @@ import libdist
 import numpy as np
 
 sys.path.append(str(pathlib.Path(__file__).parents[2] / "peers"))
-import peer  # noqa: E402  (lies beside the other peers)
+import peer  # noqa: E402  (in the folder of the other peers)
 
 
 class EmptyRuns:
@@ -41,15 +41,15 @@ class AllReduces:
     def samples(self, iterations, batches):
         expected = np.resize(self.tensors.expected(iterations), self.tensors.rows.shape[1])
         runs = self.strategy.run(lambda replica: self.replica(replica, expected, iterations, batches))
-        # From the last replica's begin to the last one's end: what came before was waiting for a thread that had not
-        # arrived.
+        # From the last replica's beginning to the last one's end, because the time before is spent waiting for a
+        # thread that has not arrived.
         return [
             (max(end for _, end in batch) - max(begin for begin, _ in batch)) / iterations
             for batch in zip(*runs)
         ]
 
     def replica(self, replica, expected, iterations, batches):
-        """One replica's part, the same as in C: data back, meet, time the operations, compare, meet."""
+        """One replica's part, as in C: restore the data, meet, time the operations, compare, meet."""
         data, times = self.data[replica.id], []
         for _ in range(batches + 1):
             data[:] = self.tensors.rows[replica.id]
@@ -90,13 +90,13 @@ class Barriers:
 
 
 def measure(operation, request):
-    """Microseconds an operation, one sample a batch; the first one is not timed."""
+    """Returns microseconds per operation, with one sample per batch except the first."""
     return [1e6 * sample for sample in operation.samples(request.iterations, request.batches)[1:]]
 
 
 def main(replicas):
     with libdist.Strategy(replicas) as strategy:
-        kept = {}  # by size, as C's sides keep their tensors
+        kept = {}  # by size, because the sides in C keep their tensors, too
 
         def operation(request):
             if request.pace != "hot":

@@ -29,7 +29,7 @@ struct Half {
 };
 struct BFloat16 {
   BFloat16() = default;
-  BFloat16(float value) {  // to nearest even; PyTorch's, too, for what is a number
+  BFloat16(float value) {  // to nearest even, like PyTorch's for all numbers except NaN
     const uint32_t bits = std::bit_cast<uint32_t>(value);
     x = static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
   }
