@@ -304,7 +304,7 @@ def upgraded(text, changed, homes, cxx):
 
 
 def undecided(text):
-    """The lines that need a decision, and which."""
+    """Returns the lines that need a decision, and the decision that each needs."""
     pointers = "|".join(re.findall(r"\bdist_strategy_options \*(\w+)", text))
     moved = re.compile(rf"\b(?:{pointers})->({FIELDS})\b" if pointers else r"(?!)")
     both = REQUESTS.search(text) and COLLECTIVES.search(text)

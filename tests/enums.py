@@ -8,12 +8,12 @@ import json
 import pathlib
 import sys
 
-# Enums whose constants begin with DIST_ alone; limits have no last one.
+# Enums whose constants have only the prefix DIST_. "": no constant is written for the limits.
 NAMES = {"DIST_OK": "STATUS", "DIST_F16": "DTYPE", "DIST_MAX_NDIM": ""}
 
 
 def name_of(names):
-    """"COLLECTIVE", of constants that all begin with DIST_COLLECTIVE_; "" where they have nothing in common."""
+    """Returns the common prefix without DIST_: "COLLECTIVE" for DIST_COLLECTIVE_NONE and so on; "" if there is none."""
     if names[0] in NAMES:
         return NAMES[names[0]]
     common = []

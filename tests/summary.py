@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 SLOWEST = 10
-TAIL = 25  # lines of output shown for a test that failed
+TAIL = 25  # lines of output shown for a failed test
 SKIPPED = re.compile(r"^ok\b[ \d]*(?:- )?([^#\n]*)# SKIP *(.*)$|^1\.\.0 # SKIP *(.*)$", re.MULTILINE | re.IGNORECASE)
 
 
@@ -23,7 +23,7 @@ def output(test: dict) -> str:
 
 
 def skips(test: dict) -> list[str]:
-    """The reasons of a test's skips. A test of several parts can skip some of them and pass."""
+    """Returns the reasons why a test or parts of it were skipped. A test can skip some parts and pass."""
     found = [plan or f"{reason or 'no reason given'} ({part.strip()})" for part, reason, plan in SKIPPED.findall(output(test))]
     if not found and test["result"] == "SKIP":
         lines = output(test).strip().splitlines()

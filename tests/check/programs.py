@@ -27,7 +27,7 @@ HEADING = re.compile(r"^// ---- (\S+)$", re.MULTILINE)
 
 
 def opening_comment(text, is_c):
-    """The lines of the first comment with their numbers, without the characters that mark them as a comment."""
+    """Yields the lines of the first comment with their numbers, without the characters that mark them as a comment."""
     inside = False
     for number, line in enumerate(text.splitlines(), 1):
         if is_c:

@@ -22,7 +22,7 @@ from pathlib import Path
 SKIP = 77
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-# All that the library is built from.
+# All files that are needed to build the library.
 PARTS = ["LICENSE", "meson.build", "meson_options.txt", "include", "core", "capi", "bindings/meson.build"]
 PARTS += [f"bindings/{language}/meson.build" for language in ("go", "java", "python")]
 PARTS += [".ci/packaging/cmake"]
@@ -36,7 +36,7 @@ CXX = shlex.split(os.environ["CXX"])
 def run(*command: object, **environment: str) -> str:
     line = [str(word) for word in command]
     print("+", *(f"{k}={v}" for k, v in environment.items()), *line, flush=True)
-    # Meson points tests to the build directory's libraries, which a stranger has not.
+    # Meson sets this variable to the build folder, which a downstream project does not have.
     inherited = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
     done = subprocess.run(line, env=inherited | environment, stdout=subprocess.PIPE, text=True, check=True)
     print(done.stdout, end="", flush=True)
@@ -44,7 +44,7 @@ def run(*command: object, **environment: str) -> str:
 
 
 def install(meson: str, build: Path, scratch: Path) -> Path:
-    """The installed prefix, moved to scratch/prefix. A selection of tests may not have built all that is installed."""
+    """Installs to scratch/prefix. Builds what is installed first, because a selection of tests may not have built it."""
     targets = json.loads((build / "meson-info/intro-targets.json").read_text())
     files = [os.path.relpath(name, build) for one in targets if one["installed"] for name in one["filename"]]
     run("ninja", "-C", build, "--quiet", *files)
@@ -55,7 +55,7 @@ def install(meson: str, build: Path, scratch: Path) -> Path:
 
 
 def pkg_config(pc_dir: Path, *options: str) -> list[str]:
-    # dist.pc is the only one there is, as on a machine that has no other -dev package.
+    # Only dist.pc can be found, as on a machine without any other -dev package.
     flags = run("pkg-config", *options, "dist", PKG_CONFIG_LIBDIR=str(pc_dir), PKG_CONFIG_PATH="").split()
     defines = [flag for flag in flags if flag.startswith("-D")]
     assert not defines, f"flags of libdist's own build are handed on: {defines}"
@@ -82,7 +82,7 @@ def shared(scratch: Path, prefix: Path) -> None:
 
 
 def programs(prefix: Path) -> None:
-    """The installed programs find the library of their own prefix, and each has a manual page."""
+    """Checks that the installed programs load the library of their own prefix, and that each has a manual page."""
     info = json.loads(run(prefix / "bin/dist-info", "--json"))
     assert Path(info["library"]).resolve().is_relative_to(prefix.resolve()), info["library"]
     for module in info["modules"]:
@@ -94,14 +94,14 @@ def programs(prefix: Path) -> None:
 
 
 def opening_program(scratch: Path, prefix: Path, flags: list[str]) -> None:
-    """The program at the head of dist.h is one."""
+    """Checks that the program in the first comment of dist.h compiles and runs."""
     (scratch / "opening.c").write_text(program_of(next(prefix.rglob("dist.h"))), encoding="utf-8")
     run(*CC, "-std=c99", "-Wall", "-Werror", scratch / "opening.c", *flags, "-o", scratch / "opening")
     assert run(scratch / "opening", LD_LIBRARY_PATH=str(next(prefix.rglob("libdist.so.1")).parent)) == ""
 
 
 def link_module(scratch: Path, prefix: Path, transports: str, links: str, processes: str, faults: str) -> None:
-    """The example of a link module, built against the prefix alone: what the tests of transports and workers say of it."""
+    """Builds the example of a link module with only the prefix, and runs tests of transports and workers with it."""
     pc = next(prefix.rglob("dist.pc"))
     flags = pkg_config(pc.parent, f"--define-variable=prefix={prefix}", "--cflags")
     source = shutil.copy(ROOT / "examples/link_module/tcp.c", scratch)
@@ -118,7 +118,7 @@ def link_module(scratch: Path, prefix: Path, transports: str, links: str, proces
 def static(scratch: Path, prefix: Path) -> None:
     pc = next(prefix.rglob("dist.pc"))
     flags = pkg_config(pc.parent, f"--define-variable=prefix={prefix}", "--static", "--cflags", "--libs")
-    for library in prefix.rglob("libdist.so*"):  # a prefix with the static library alone
+    for library in prefix.rglob("libdist.so*"):  # leaves only the static library
         library.unlink()
     run(*CC, "-std=c11", HERE / "main.c", *flags, "-o", scratch / "c")
     run(scratch / "c")
@@ -139,7 +139,7 @@ def cmake(scratch: Path, prefix: Path) -> None:
 
 
 def uninstalled(scratch: Path, build: Path) -> None:
-    """What `meson devenv` offers: the build directory in the place of a prefix."""
+    """Uses the build folder instead of a prefix, as `meson devenv` does."""
     flags = pkg_config(build / "meson-uninstalled", "--cflags", "--libs")
     run(*CC, "-std=c11", HERE / "main.c", *flags, "-o", scratch / "c")
     run(scratch / "c", LD_LIBRARY_PATH=str(build / "capi"))
@@ -154,7 +154,7 @@ def copy_sources(to: Path) -> None:
 
 
 def fetch_content(scratch: Path) -> None:
-    """A CMake project that builds libdist from a source archive."""
+    """Builds a CMake project that builds libdist from a source archive."""
     copy_sources(scratch / "libdist")
     archive = shutil.make_archive(str(scratch / "libdist"), "gztar", scratch, "libdist")
     app, build = scratch / "app", scratch / "app-build"
@@ -162,9 +162,9 @@ def fetch_content(scratch: Path) -> None:
     shutil.copy(HERE / "main.c", app)
     environment = {"PKG_CONFIG_PATH": "", "CCACHE_BASEDIR": str(scratch)}
     compilers = [f"-DCMAKE_C_COMPILER={CC[-1]}", f"-DCMAKE_CXX_COMPILER={CXX[-1]}"]
-    if len(CC) > 1:  # ccache
+    if len(CC) > 1:  # with ccache
         compilers += [f"-DCMAKE_C_COMPILER_LAUNCHER={CC[0]}", f"-DCMAKE_CXX_COMPILER_LAUNCHER={CXX[0]}"]
-    for _ in range(2):  # the second time, nothing is built again
+    for _ in range(2):  # the second setup must not build anything
         told = run("cmake", "-G", "Ninja", "-S", app, "-B", build, f"-DDIST_SOURCES={archive}", *compilers, **environment)
     assert "Compiling" not in told and "Linking" not in told, "libdist was built twice"
     run("cmake", "--build", build, **environment)
@@ -175,7 +175,7 @@ def fetch_content(scratch: Path) -> None:
 
 
 def subproject(scratch: Path, meson: str, whole: bool) -> None:
-    """A project that gets libdist by dist.wrap, as it stands in the tree, from a repository beside it."""
+    """Builds a project that gets libdist with the dist.wrap of the source tree, from a local repository."""
     copy_sources(scratch / "libdist")
     git = ("git", "-C", scratch / "libdist", "-c", "user.name=libdist", "-c", "user.email=libdist@example.org")
     run(*git, "init", "--quiet")
@@ -195,20 +195,21 @@ def subproject(scratch: Path, meson: str, whole: bool) -> None:
     sources = [path for folder in ("core", "capi") for path in (ROOT / folder).rglob("*.cpp")]
     assert of_dist, "libdist is not built as a subproject"
     assert all(name.startswith(("subprojects/dist/core/", "subprojects/dist/capi/")) for name in of_dist), of_dist
-    # The kernels are compiled once for all instruction sets, the C interface once for both libraries.
+    # The kernels are compiled once for all instruction sets, and the C layer once for both libraries.
     assert len(of_dist) <= len(sources), f"{len(of_dist)} objects of {len(sources)} sources"
     if whole:
         run(meson, "test", "-C", build, "--print-errorlogs", **environment)
 
 
-# The limits of a libdist with oneTBB alone, about a tenth above the values that examples/guide/platforms.md states.
+# The limits of a libdist that needs only oneTBB, about a tenth above the values in
+# examples/guide/platforms.md.
 CORE_ONLY = {"file": 5_250_000, "libdist.memory": 5_250_000, "libdist.relocations": 1_900, "libdist.constructors": 1,
              "used.private_kib - before.private_kib": 2048}
 CORE_ONLY_NEEDS = {"libtbb.so.12", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6", "ld-linux-x86-64.so.2"}
 
 
 def core_only(scratch: Path, meson: str, footprint: str) -> None:
-    """The smallest libdist, which an embedder builds: it needs oneTBB alone, and is as small as its page says."""
+    """Checks that the smallest libdist needs only oneTBB, and that its size is within the limits."""
     off = [f"-D{name}=disabled" for name in ("numa", "isal", "grpc", "gloo", "tests", "examples", "go", "java", "python", "bench")]
     build = scratch / "core-only"
     run(meson, "setup", "--buildtype=release", *off, build, ROOT, CCACHE_BASEDIR=str(scratch))

@@ -14,11 +14,11 @@ from onnx import TensorProto, helper
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from sentence_encoder import EPSILON, HEAD_SIZE, read  # noqa: E402  (after the path is set)
 
-FAR = -1e9  # added to the scores of places behind a text's end
+FAR = -1e9  # added to the scores of positions after the end of a text
 
 
 class Graph:
-    """An ONNX graph under construction; every method gives the name of its output."""
+    """An ONNX graph under construction; every method returns the name of its output."""
 
     def __init__(self, tensors):
         self.tensors, self.nodes, self.constants = tensors, [], {}
@@ -96,7 +96,7 @@ class Graph:
 
 
 def write(path, tensors):
-    """Without embeddings among the tensors its input is what they would give: such a file is no encoder of sentences."""
+    """Writes the model. Without embeddings in `tensors`, its input is the hidden states, so it is no sentence encoder."""
     graph = Graph(tensors)
     hidden = tensors["encoder.layer.0.attention.self.query.weight"][0][1]
     inputs = ["input_ids", "attention_mask", "token_type_ids"]

@@ -14,7 +14,7 @@ WORDS, POSITIONS, TYPES = 200, 256, 2
 
 
 def read(path):
-    """The tensors of a safetensors file, by their names: (shape, flat list)."""
+    """Returns the tensors of a safetensors file by name, each as (shape, flat list)."""
     with open(path, "rb") as file:
         (size,) = struct.unpack("<Q", file.read(8))
         header, data = json.loads(file.read(size)), file.read()
@@ -40,7 +40,7 @@ def write(path, tensors):
 
 
 def with_embeddings(layer, seed):
-    """The layer, with embeddings of its width."""
+    """Returns the tensors of the layer, with generated embeddings of its width."""
     hidden = layer["encoder.layer.0.output.dense.bias"][0][0]
     some = random.Random(seed)
 

@@ -31,7 +31,7 @@ class Case(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def train(self, *arguments):
-        """A run that must succeed; its lines."""
+        """Runs the program, which must succeed, and returns the lines that it prints."""
         done = run(*arguments)
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
         self.assertEqual(done.stderr, "")
@@ -66,7 +66,8 @@ class Training(Case):
         self.assertNotEqual(self.parameters("--epochs", 1), self.parameters("--epochs", 1, "--seed", 2))
 
     def test_more_replicas_than_rows_in_a_batch(self):
-        # Then some replicas have no row, and each other one has one: the sums fold as on one replica.
+        # The sums must be the same as on one replica, although some replicas have no row and all others have
+        # one.
         arguments = ("--epochs", 1, "--replicas")
         self.assertEqual(self.parameters(*arguments, 70), self.parameters(*arguments, 1))
 
@@ -76,13 +77,12 @@ class Scaling(Case):
     ROW = r"^ *(one core|\d+)" + r" +(\d+\.\d{3})" * 5 + r" +(\d+\.\d\d)  +(\d\.\d{3})  ([0-9a-f]{16})$"
 
     def table(self, lines):
-        """What stands in the rows of the table: replicas, seconds, their four parts, speed-up, accuracy, the hash's first
-        digits."""
+        """Returns the rows of the table: replicas, seconds, their four parts, speed-up, accuracy, the hash's first digits."""
         head = lines.index(self.HEAD)
         return [re.match(self.ROW, line).groups() for line in lines[head + 1 : -1]]
 
     def test_any_number_of_replicas_gives_the_same_bits(self):
-        # 3 and 5 do not divide the 8 micro-batches of a batch; the later of 11 replicas have none.
+        # 3 and 5 do not divide the 8 micro-batches of a batch, and with 11 replicas the last ones have none.
         lines = self.train("--epochs", 2, "--replicas", "1,2,3,4,5,8,11")
         rows = self.table(lines)
         self.assertEqual([row[0] for row in rows], ["one core", "1", "2", "3", "4", "5", "8", "11"])
@@ -91,12 +91,13 @@ class Scaling(Case):
         self.assertEqual(len({row[7] for row in rows}), 1)
         losses = [line.split(",")[0] for line in lines if line.startswith("epoch 2/2: loss ")]
         self.assertEqual((len(losses), len(set(losses))), (8, 1))
-        # A run by itself comes to the same.
+        # A run that is not part of a list gives the same parameters.
         alone = self.parameters("--epochs", 2, "--replicas", 2, "--numerics", "reproducible")
         self.assertEqual(alone, f"parameters: {end[1]}")
 
     def test_a_last_batch_that_is_not_full(self):
-        # Of 19 rows 16 are trained on, and of 24 rows 20: two whole micro-batches, and three of which one has 4.
+        # 16 of 19 rows are used for training, which is two full micro-batches. 20 of 24 rows are two and one
+        # with 4 rows.
         for rows in (19, 24):
             table = self.folder / "own.csv"
             table.write_text("".join(f"{i * 0.37},{i % 7},{i % 3}\n" for i in range(rows)))
@@ -119,7 +120,7 @@ class Scaling(Case):
             self.assertGreater(parts[0], 0)
 
     def test_one_core_has_one_thread(self):
-        # Its examples are made, and its loops run, by the only thread there is.
+        # The main thread makes the data and runs the loops.
         with subprocess.Popen(
             [PROGRAM, "--epochs", "100000", "--replicas", "2,1"], stdout=subprocess.PIPE, text=True
         ) as process:
@@ -336,7 +337,8 @@ class Interrupt(Case):
 
 
     def test_it_ends_a_list_of_runs(self):
-        # The first run is short beside the rest, so there is much of the second left when the signal comes.
+        # The first run is short compared with the others, so most of the list is left when the signal
+        # arrives.
         report = self.folder / "run.json"
         replicas = ",".join(["1"] + 15 * ["2"])
         with subprocess.Popen(
@@ -361,7 +363,7 @@ class Interrupt(Case):
 
 class Report(Case):
     def page_of(self, *arguments):
-        """The run as report.py reads it, and the page it makes of that."""
+        """Returns the run as report.py reads it, and the page that report.py makes of it."""
         told, page = self.folder / "run.json", self.folder / "page.html"
         self.lines = self.train(*arguments, "--report", told)
         subprocess.run([sys.executable, REPORT, told, page], check=True, timeout=150)
@@ -396,7 +398,7 @@ class Report(Case):
             "--fault 1@5",
         ):
             self.assertIn(words, page)
-        # The run prints the figures that the page shows.
+        # The run prints the numbers that the page shows.
         figures = [line for line in self.lines if line.startswith("examples/s: ")]
         self.assertEqual(len(figures), 1)
         self.assertIn(f"<dt>examples/s</dt><dd>{figures[0].removeprefix('examples/s: ')}</dd>", page)
@@ -410,7 +412,7 @@ class Report(Case):
         self.assertEqual((loss["x"], len(accuracy["lines"])), ([1, 2, 3], 2))
         self.assertEqual(timeline["rows"], ["replica 0", "replica 1", "replica 2"])
         self.assertEqual({kind for _, kind, *_ in timeline["spans"]}, {0, 1, 2, 3})
-        # In each step, no replica begins to add before the last one has arrived.
+        # In each step, no replica begins to add before the last one has entered the all_reduce.
         for step in range(run_told["steps"] - 5, run_told["steps"] + 1):
             of_step = [span for span in timeline["spans"] if span[4].split(",")[0] == f"step {step}"]
             arrived = max(end for _, kind, _, end, _ in of_step if kind == 0)

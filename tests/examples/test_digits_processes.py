@@ -24,7 +24,7 @@ class Processes(Case):
         return [str(one) for one in (*launch, *arguments)]
 
     def launch(self, *arguments, **layout):
-        """A job that must end well; what its lines say, without the names of those who say it."""
+        """Runs a job, which must succeed, and returns its lines without their prefix. Only worker 0 may print."""
         done = subprocess.run(self.launched(*arguments, **layout), capture_output=True, text=True, timeout=380)
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
         self.assertEqual(done.stderr, "")
@@ -43,10 +43,11 @@ class Processes(Case):
         run_told = json.loads(told.read_text())
         self.assertEqual((run_told["num_workers"], run_told["num_replicas"]), (2, 4))
         self.assertEqual(run_told["parameters"], expected["parameters"])
-        # Which rows were misread is known of all workers' rows.
+        # The workers combine the misread rows that each of them has found.
         self.assertEqual(run_told["wrong"], expected["wrong"])
         self.assertEqual(run_told["clocks"], [{"same_machine": True, "offset_ns": 0, "uncertainty_ns": 0}] * 2)
-        # One clock: nobody has the sum of a step before the last one has computed for it.
+        # The workers share one clock: no all_reduce of a step ends before the last replica has computed for
+        # it.
         self.assertEqual([len(replica["events"]) for replica in run_told["replicas"]], [3 * 46] * 4)
         for step in range(1, run_told["steps"] + 1):
             events = [e for replica in run_told["replicas"] for e in replica["events"] if e[0] == step]
@@ -57,7 +58,7 @@ class Processes(Case):
     def test_other_layouts(self):
         alone = self.parameters("--epochs", 1, "--replicas", 3)
         self.assertIn(alone, self.launch("--epochs", 1, workers=3, replicas=1))
-        # What the command line says counts before DIST_REPLICAS.
+        # The command line takes precedence over DIST_REPLICAS.
         self.assertIn(alone, self.launch("--epochs", 1, "--replicas", 3, workers=1, replicas=2))
 
     def test_a_step_that_fails_is_taken_again(self):
@@ -66,7 +67,7 @@ class Processes(Case):
         self.assertIn(self.parameters("--epochs", 1, "--replicas", 4), lines)
 
     def running(self, *arguments):
-        """A job that has trained for an epoch."""
+        """Starts a job, and returns it after its first epoch."""
         process = subprocess.Popen(
             self.launched("--epochs", 100000, *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -78,7 +79,7 @@ class Processes(Case):
         self.fail(process.stderr.read())
 
     def process_of(self, launcher, worker):
-        """The id of a worker's process, by what the launcher gave it."""
+        """Returns the process id of a worker. Its TF_CONFIG, which the launcher has set, identifies it."""
         children = pathlib.Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split()
         for child in children:
             for variable in pathlib.Path(f"/proc/{child}/environ").read_text().split("\0"):
@@ -120,7 +121,8 @@ class Processes(Case):
                 launch = (LAUNCH, "-n", "2", "--", "sh", "-c", script, "sh", PROGRAM, option, str(value))
                 done = subprocess.run(launch, capture_output=True, text=True, timeout=120)
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
-                # All are told; who has not said it when the first one ends, is ended.
+                # Both workers get the error, but the first one may end before the other has printed it, which
+                # ends the job.
                 self.assertRegex(done.stderr, f"train_digits: worker [01]: start: {words}")
 
     def test_a_job_that_cannot_be_is_refused(self):
@@ -152,7 +154,7 @@ class Processes(Case):
         told, page = self.folder / "run.json", self.folder / "page.html"
         self.launch("--epochs", 1, "--report", told)
         run_told = json.loads(told.read_text())
-        # As if worker 1 were on another machine, with another clock.
+        # Simulates a worker 1 on another machine with another clock.
         run_told["clocks"][1] = {"same_machine": False, "offset_ns": -12345678, "uncertainty_ns": 2500}
         for clocks, words in (
             (json.loads(told.read_text())["clocks"], "worker 1 runs on worker 0&#x27;s machine and has the same clock"),

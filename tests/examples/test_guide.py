@@ -25,7 +25,7 @@ BLOCK = r"```text\n(.*?)```"
 
 
 def shown(page):
-    """The lines of output that a page of "Get started" shows."""
+    """Returns the lines of output that a page of "Get started" shows."""
     return sorted(re.search(BLOCK, (GUIDE / page).read_text(encoding="utf-8"), re.DOTALL)[1].splitlines())
 
 
@@ -40,7 +40,7 @@ def printed(command, modules):
 
 
 def source_of(name, hello):
-    """The file of a program in the language of the program hello."""
+    """Returns the file of a program in the language of the program hello."""
     if hello.endswith(".java"):
         return name.title().replace("_", "") + ".java"
     suffix = Path(hello).suffix or (".cpp" if hello.endswith("_cpp") else ".c")

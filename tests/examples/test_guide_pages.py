@@ -3,7 +3,7 @@
 """Tests of the guide's pages about porting and operations, whose programs are not in all languages (see test_guide.py).
 
     test_guide_pages.py page MODULES PAGE COMMAND         a program prints one of the outputs that its page shows
-    test_guide_pages.py python MODULES INTERPRETER        the same of the programs in PYTHON
+    test_guide_pages.py python MODULES INTERPRETER        the same for the programs in PYTHON
     test_guide_pages.py errors MODULES LAUNCH MISTAKES    each text of troubleshooting.md is printed by something
     test_guide_pages.py tls MODULES LAUNCH WORKER         workers meet with the certificates of tls.md
     test_guide_pages.py trace STUCK                       the events on debugging.md are those of its program
@@ -35,7 +35,7 @@ PYTHON = (
 
 
 def texts(page):
-    """The blocks of output that a page shows."""
+    """Returns the blocks of output that a page shows."""
     return re.findall(r"```text\n(.*?)```", (GUIDE / page).read_text(encoding="utf-8"), re.DOTALL)
 
 
@@ -72,7 +72,7 @@ def one_page(modules, page, command):
     return fault(page, shlex.split(command), modules)
 
 
-# ---- Texts of troubleshooting.md ----
+# ---- Error messages of troubleshooting.md ----
 
 
 def tf_config(addresses, index):
@@ -80,7 +80,7 @@ def tf_config(addresses, index):
 
 
 def wrong_settings(local):
-    """Environments of a worker that cannot start. `local` is a cluster on this machine."""
+    """Yields environments in which a worker cannot start. `local` is a cluster on this machine."""
     off_loopback = tf_config(["10.0.0.7:29500", "10.0.0.8:29500"], 0)
     yield {"TF_CONFIG": off_loopback}
     yield {"TF_CONFIG": off_loopback, "DIST_PLAINTEXT": "1"}
@@ -102,7 +102,7 @@ def wrong_settings(local):
 
 
 def wrong_pairs():
-    """How many seconds two workers wait for each other, and their environments. None: there is no such worker."""
+    """Yields the seconds that two workers wait for each other, and their environments; None: it is not started."""
     quick = {"DIST_LEASE_SECONDS": "1", "DIST_REPLICAS": "1"}
     yield "2", quick, None
     yield "2", None, quick
@@ -128,7 +128,7 @@ def provoked(modules, launch, mistakes, folder):
     with socket.socket() as first, socket.socket() as second:
         for one in (first, second):
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            one.bind(("127.0.0.1", 0))  # held, but not listening: a worker can listen there
+            one.bind(("127.0.0.1", 0))  # bound but not listening, so that a worker can listen on the port
         local = [f"127.0.0.1:{one.getsockname()[1]}" for one in (first, second)]
         for settings in wrong_settings(local):
             yield said(start([mistakes, "worker", "2"], settings))
@@ -157,7 +157,7 @@ def errors(modules, launch, mistakes):
 
 
 def contains(found, wanted):
-    """Whether a JSON value has everything that another one has."""
+    """Returns whether a JSON value contains everything that another one has."""
     if isinstance(wanted, dict):
         return isinstance(found, dict) and all(key in found and contains(found[key], value) for key, value in wanted.items())
     return found == wanted
@@ -172,7 +172,7 @@ def trace(stuck):
     with subprocess.Popen([stuck], stdout=subprocess.PIPE, text=True) as process:
         process.stdout.readline()
         missing = shown
-        while missing:  # until both replicas are where they hang; the timeout of the test limits it
+        while missing:  # until both replicas hang; the timeout of the test limits the loop
             process.send_signal(signal.SIGUSR1)
             events = json.loads(process.stdout.readline())["traceEvents"]
             missing = [event for event in shown if not any(contains(written, event) for written in events)]
@@ -188,7 +188,7 @@ def trace(stuck):
 
 
 def tls(modules, launch, worker):
-    """Two workers meet with the certificate of the page, made for 127.0.0.1. Another key is not accepted."""
+    """Checks that two workers meet with the certificate of the page, made for 127.0.0.1, and that another key is rejected."""
     page = (GUIDE / "tls.md").read_text(encoding="utf-8")
     commands = next(block for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if "openssl x509" in block)
     assert "DNS:a" in commands

@@ -30,21 +30,21 @@ if FORMAT == "onnx":
     from onnx_encoder import write
 else:
     from sentence_encoder import write
-# The idle limit of the server of the JDK, and how often it looks.
+# The JDK's server closes connections that are idle for this long, and checks at this interval.
 ENVIRONMENT = {} if FORMAT != "onnx" else {
     "JDK_JAVA_OPTIONS": "-Dsun.net.httpserver.idleInterval=1 -Dsun.net.httpserver.clockTick=500"
 }  # fmt: skip
 CLIENTS = 64
-HOUR_US = "3600000000"  # a text waits for others as long as that: it is there when a test looks
+HOUR_US = "3600000000"  # a batch that waits this long is still waiting when the test checks it
 NEAR = 2e-6
 TEXTS = [[101, 7, 42, 102], [101, *range(20, 38), 102], [5], [101, 199, 102]]
 
 
 class Host:
-    """The program on a free port; on leaving it is told to end, and has to end well."""
+    """Runs the program on a free port. On exit, the program gets SIGTERM and must end with the expected status."""
 
     def __init__(self, folder, *options, status=0, files=None):
-        """files: how many descriptors the program may have."""
+        """`files` is the limit on the program's descriptors."""
         self.folder, self.options, self.status, self.files = folder, options, status, files
         self.said = self.complaint = None
 
@@ -100,14 +100,14 @@ class Host:
         return self.ask("GET", "/health")[1]
 
     def wait_for(self, **wanted):
-        """Asks until the host says so. The test's own limit of time ends it otherwise."""
+        """Queries /health until it has these values. Otherwise the timeout of the test ends the loop."""
         while True:
             now = self.health()
             if all(now[name] == value for name, value in wanted.items()):
                 return now
 
     def resources(self):
-        """Threads and descriptors that it has. Go keeps threads for later: there it is goroutines."""
+        """Returns the numbers of threads and descriptors. Go keeps idle threads, so for Go it returns that of goroutines."""
         folder = pathlib.Path("/proc", str(self.process.pid))
         if "GO" in os.environ:
             threads = int(re.search(rb"^go_goroutines (\d+)$", self.ask("GET", "/metrics")[1], re.MULTILINE)[1])
@@ -117,13 +117,13 @@ class Host:
 
 
 def together(count, function):
-    """function(0), function(1), ... on a thread each; their results."""
+    """Calls function(0), function(1), ... on one thread each. Returns a function that waits for their results."""
     results, errors = [None] * count, []
 
     def call(i):
         try:
             results[i] = function(i)
-        except BaseException as error:  # told to the test's thread
+        except BaseException as error:  # raised again in the test's thread
             errors.append(error)
 
     threads = [threading.Thread(target=call, args=(i,)) for i in range(count)]
@@ -161,7 +161,7 @@ class InferenceHost(unittest.TestCase):
         self.assertLess(max(abs(a - b) for a, b in zip(vector, right)), NEAR)
 
     def assert_right(self, answer, text, weights=None):
-        """weights: whose; as the answer's version says."""
+        """`weights` is the number of the model that must have computed the answer. Default: the answer's version."""
         status, content = answer
         self.assertEqual(status, 200, content)
         self.assert_near(content["embedding"], self.right[weights or content["version"]][text])
@@ -169,7 +169,7 @@ class InferenceHost(unittest.TestCase):
 
 class Answers(InferenceHost):
     def test_reference_is_near_onnx_runtime(self):
-        """What the host is compared with computes what ONNX Runtime did."""
+        """Checks the reference with which the host is compared against results of ONNX Runtime."""
         tensors = sentence_encoder.read(DATA / "reference.safetensors")
         states = [row.tolist() for row in sentence_encoder.Encoder(tensors).rows("input")]
         right = sentence_encoder.Encoder(tensors).rows("output")
@@ -183,13 +183,13 @@ class Answers(InferenceHost):
                 self.assert_right(host.encode(ids), text)
 
     def test_texts_of_a_batch_do_not_mix(self):
-        """One replica, and batches that only a full house begins, of texts of one bucket and of unlike lengths."""
+        """One replica runs a batch only when it is full. Its texts are in one bucket and have different lengths."""
         with Host(self.folder, "-r", "1", "-b", "3", "-d", HOUR_US) as host:
             for answer, text in zip(together(3, lambda i: host.encode(TEXTS[(0, 2, 3)[i]]))(), (0, 2, 3)):
                 self.assert_right(answer, text)
 
     def test_long_texts_are_alike_alone_and_together(self):
-        """Together they are more rows than a product takes at a time."""
+        """Together the texts have more rows than a matrix product processes at once."""
         texts = [[i * k % sentence_encoder.WORDS for i in range(n)] for n, k in ((200, 7), (129, 11), (256, 13))]
         with Host(self.folder, "-r", "1", "-b", "1") as host:
             alone = [host.encode(ids)[1]["embedding"] for ids in texts]
@@ -258,7 +258,7 @@ class Limits(InferenceHost):
             status, content = host.encode(TEXTS[0])
             self.assertEqual(status, 503)
             self.assertIn("4", content["error"])
-            host.terminate()  # and the time to drain in is 0: who waits is told
+            host.terminate()  # the drain time is 0, so waiting requests are refused
             for status, content in waiting():
                 self.assertEqual(status, 503)
                 self.assertTrue(content["error"])
@@ -285,7 +285,7 @@ class Clients(InferenceHost):
         return answer.status, json.loads(answer.read())
 
     def test_slow_clients_hold_nobody_up(self):
-        """Byte by byte: each of them has sent half before one that is quick is answered."""
+        """Slow clients send byte by byte. When they have sent half of a request, a fast client must be answered."""
         body = json.dumps({"ids": TEXTS[0]}).encode()
         whole = self.head(body) + body
         with Host(self.folder, "-r", "1") as host, contextlib.ExitStack() as links:
@@ -300,14 +300,15 @@ class Clients(InferenceHost):
                 self.assert_right(self.answer_of(link), 0)
 
     def test_garbage_ends_its_connection_alone(self):
-        """Each with the code that it is answered with; 0: it is no request, and nothing is waited for."""
+        """Each input has the code of its answer; 0: it is no complete request, so the test does not wait for an answer."""
         head = b"POST /encode HTTP/1.1\r\nHost: x\r\n"
         garbage = {b"\x16\x03\x01" + bytes(range(256)): 0, b"\r\n" * 5000: 0, b"GET": 0, head + b"Content-Length: x\r\n\r\n": 400,
                    b"A" * 100000: 0, self.head(b"12345") + b"1234567890" * 3: 400}  # fmt: skip
         with Host(self.folder, "-r", "1") as host:
             for sent, code in garbage.items():
                 with socket.create_connection(("127.0.0.1", host.port)) as link:
-                    with contextlib.suppress(ConnectionError):  # it may be closed before all is sent
+                    with contextlib.suppress(ConnectionError):  # the host may close the connection before all
+                                                                # is sent
                         link.sendall(sent)
                     if code:
                         self.assertTrue(link.recv(4096).startswith(b"HTTP/1.1 %d " % code), sent[:40])
@@ -316,16 +317,21 @@ class Clients(InferenceHost):
     def test_killed_clients_leave_nothing_behind(self):
         body = json.dumps({"ids": TEXTS[0]}).encode()
         with Host(self.folder, "-r", "1", "-b", "4") as host:
-            for _ in range(8):  # what is made at first use is there now
+            for _ in range(8):  # creates everything that is created at first use
                 self.assert_right(host.encode(TEXTS[0]), 0)
             before = host.resources()
             whole = self.head(body) + body
             for sent in [*range(0, len(whole), 7)] + [len(whole)] * 20:
                 with socket.create_connection(("127.0.0.1", host.port)) as link:
                     link.sendall(whole[:sent])
-                    link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # a reset, as of a killed one
+                    link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # resets the
+                                                                                               # connection,
+                                                                                               # as if the
+                                                                                               # client was
+                                                                                               # killed
                 self.assert_right(host.encode(TEXTS[1]), 1)
-            while any(now > then for now, then in zip(host.resources(), before)):  # the last ones' ends are on their way
+            while any(now > then for now, then in zip(host.resources(), before)):  # until the last
+                                                                                   # connections have ended
                 host.health()
             now = host.health()
             while now["answered"] + now["gone"] != now["accepted"]:
@@ -335,7 +341,7 @@ class Clients(InferenceHost):
         return [links.enter_context(socket.create_connection(("127.0.0.1", host.port))) for _ in range(count)]
 
     def test_idle_connections_shut_nobody_out(self):
-        """There are more of them than the program may have descriptors."""
+        """There are more idle connections than the program may have descriptors."""
         with Host(self.folder, "-r", "1", files=400) as host, contextlib.ExitStack() as links:
             idle = self.idle(host, links, 600)
             while FORMAT == "onnx":  # the JDK's server closes idle connections only after some time
@@ -351,7 +357,7 @@ class Clients(InferenceHost):
 
     @unittest.skipIf(FORMAT == "onnx", "the JDK's server closes new connections at the limit")
     def test_connections_with_a_request_are_not_idle(self):
-        """The oldest connections are those whose requests wait. The last text begins their batch."""
+        """The oldest connections have waiting requests, and must not be closed. The last text fills their batch."""
         body = json.dumps({"ids": TEXTS[0]}).encode()
         with Host(self.folder, "-r", "1", "-b", "3", "-d", HOUR_US, files=400) as host, contextlib.ExitStack() as links:
             waiting = self.idle(host, links, 2)
@@ -365,7 +371,7 @@ class Clients(InferenceHost):
 
     @unittest.skipUnless("GO" in os.environ, "libmicrohttpd does not look at connections that wait")
     def test_who_goes_away_waits_no_more(self):
-        """Its text would wait for an hour, and for others there would be no room."""
+        """Otherwise its text would wait for an hour and take the only place in the queue."""
         body = json.dumps({"ids": TEXTS[0]}).encode()
         with Host(self.folder, "-r", "1", "-b", "2", "-q", "1", "-d", HOUR_US) as host:
             with socket.create_connection(("127.0.0.1", host.port)) as link:
@@ -397,7 +403,7 @@ class Swaps(InferenceHost):
                 for number in range(2, 2 + swaps):
                     status, content = self.swap(host, "two" if number % 2 == 0 else "one")
                     self.assertEqual((status, content.get("version")), (200, number))
-                    # Who asks after that gets the new one.
+                    # Requests sent after the swap must use the new version.
                     after = host.encode(TEXTS[0])
                     self.assertEqual(after[1]["version"], number)
                     if number == 3:
@@ -410,7 +416,7 @@ class Swaps(InferenceHost):
                 self.assertEqual(versions, sorted(versions))
                 for answer in answers:
                     self.assert_right(answer, i % 4, 2 - answer[1]["version"] % 2)
-            while host.resources()[0] > before:  # the last swap's thread is on its way out
+            while host.resources()[0] > before:  # until the last swap's thread has ended
                 host.health()
 
     def test_files_that_are_no_such_model_are_refused(self):
@@ -440,7 +446,7 @@ class Swaps(InferenceHost):
 
 class Drain(InferenceHost):
     def test_who_was_accepted_is_answered(self):
-        """All wait when SIGTERM comes: the delay has not ended, or has just."""
+        """Most or all requests wait when SIGTERM arrives, because the delay of their batch has not ended."""
         with Host(self.folder, "-r", "1", "-b", "64", "-d", "1000000", "-t", "100000") as host:
             waiting = together(CLIENTS - 1, lambda i: host.encode(TEXTS[i % 4]))
             host.wait_for(accepted=CLIENTS - 1)

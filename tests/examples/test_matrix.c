@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// After what it needs.
+// Must follow the headers above.
 #include <cmocka.h>
 
 #include "matrix.h"
 
-enum { GUARD = 64 };  // floats behind a result, which nobody writes
+enum { GUARD = 64 };  // floats after a result, which must stay unchanged
 
 static const int64_t kRows[] = {0, 1, 2, 3, 7, 8, 9, 13, 16, 22, 33};
 static const int64_t kInner[] = {0, 1, 5, 64};
@@ -23,7 +23,7 @@ static const int64_t kColumns[] = {1, 2, 3, 4, 5, 7, 8, 10, 15, 16, 17, 23, 31, 
 
 static uint32_t state = 1;
 
-// Of either sign and many sizes, so that another order has other bits.
+// Both signs and many magnitudes, so that another order of summation gives other bits.
 static float* random_floats(int64_t n) {
   float* all = malloc((size_t)(n + 1) * sizeof *all);
   assert_non_null(all);
@@ -46,7 +46,7 @@ static void expect(const float* out, const float* wanted, int64_t n) {
   for (int64_t i = n; i < n + GUARD; i++) assert_true(out[i] == -7.5f);
 }
 
-// a is rows x inner; `turned`: inner x rows, by its strides.
+// `a` is rows x inner, or inner x rows with swapped strides if `turned` is set.
 static void multiply_once(int64_t rows, int64_t inner, int64_t columns, int turned, int has_start) {
   float *a = random_floats(rows * inner), *b = random_floats(inner * columns);
   float *start = random_floats(columns), *wanted = guarded(rows * columns), *out = guarded(rows * columns);
@@ -95,7 +95,7 @@ static void every_shape(int lanes) {
       for (size_t c = 0; c < LENGTH(kColumns); c++) {
         for (int how = 0; how < 4; how++) multiply_once(kRows[r], kInner[k], kColumns[c], how & 1, how >> 1);
         multiply_by_transposed_once(kRows[r], kInner[k], kColumns[c]);
-        // In turn, so that few rows meet many columns in the product that is made the other way round, too.
+        // Swapped sizes also test few rows with many columns in the transposed product.
         multiply_by_transposed_once(kColumns[c], kInner[k], kRows[r]);
       }
   matrix_limit_lanes(16);

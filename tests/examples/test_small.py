@@ -61,7 +61,7 @@ class BatchReduceTo(unittest.TestCase):
 
 
 class TrainingLoop(unittest.TestCase):
-    """The documented training loop learns, and as well on any number of replicas."""
+    """The documented training loop learns equally well with any number of replicas."""
 
     LINE = re.compile(r"epoch (\d+): loss (\d+\.\d{4}), accuracy (\d+\.\d)%")
 
@@ -97,7 +97,7 @@ class TrainingLoop(unittest.TestCase):
 
 
 class TrainingLoopCpp(unittest.TestCase):
-    """The same training in C++ prints what it prints in C, to the last bit."""
+    """The training in C++ prints exactly the same as the training in C."""
 
     def test_the_same_bits_as_in_c(self):
         for replicas in ("1", "2", "3", "5"):
@@ -113,7 +113,7 @@ class TrainingLoopCpp(unittest.TestCase):
 
 
 class TpuRun(unittest.TestCase):
-    """Every CPU that this process may use is a replica, and doubles their number."""
+    """Each CPU that this process may use is a replica, which prints twice the number of replicas."""
 
     def test_every_replica_doubles_their_number(self):
         replicas = len(os.sched_getaffinity(0))
@@ -123,7 +123,7 @@ class TpuRun(unittest.TestCase):
 
 
 class Elastic(unittest.TestCase):
-    """Training that a worker is killed under ends with the weights of training that nobody has disturbed."""
+    """Training in which a worker is killed ends with the same weights as undisturbed training."""
 
     def train(self, folder, kills):
         checkpoint = os.path.join(folder, f"of-{kills}-kills")
@@ -136,7 +136,8 @@ class Elastic(unittest.TestCase):
                     generations.append((generation, workers))
                     if worker == 0:
                         workers_at_end = workers
-                    # Where it is with the others: one that is started again thinks that it begins generation 0.
+                    # Only kills worker 2 after it has joined the others: a restarted worker first believes
+                    # that it begins generation 0.
                     if worker == 2 and kills > 0 and (generation > 0 or len(generations) <= 3):
                         while not os.path.exists(checkpoint):
                             time.sleep(0.001)
@@ -144,7 +145,7 @@ class Elastic(unittest.TestCase):
                         os.kill(process, signal.SIGKILL)
                 elif after := re.match(r"\[worker \d\] (after 300 steps:.*)$", line):
                     weights.append(after.group(1))
-                    # Who was started again when the others had done all would wait for them.
+                    # A worker that was restarted after the others had finished would wait for them forever.
                     if len(weights) == workers_at_end < 3:
                         job.terminate()
             said = job.stderr.read()
@@ -231,10 +232,10 @@ class ParameterServer(unittest.TestCase):
 
 
 class MultiWorker(unittest.TestCase):
-    """Two processes with a replica each, as the documented program has them, and with more."""
+    """Two processes with one replica each, like the documented program, and with more."""
 
     def test_by_hand(self):
-        # The ports are let go of before the workers bind them; until then they are not found again.
+        # The ports are free until the workers bind them, but the system does not assign them again so soon.
         with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
             addresses = [f"127.0.0.1:{held.getsockname()[1]}" for held in (one, other)]
         environment = {**os.environ, "DIST_REPLICAS": "1"}
@@ -316,7 +317,7 @@ class ConvSplit(unittest.TestCase):
 
 
 class TensorParallel(unittest.TestCase):
-    """A part of a real layer gives ONNX Runtime's answer, however many devices it is divided over."""
+    """A part of a real layer gives ONNX Runtime's result on any number of devices."""
 
     WEIGHTS, REFERENCE = (
         os.path.join(os.environ.get("DATA", ""), name + ".safetensors") for name in ("weights", "reference")
@@ -345,7 +346,7 @@ class TensorParallel(unittest.TestCase):
         self.assertEqual(rows[1][4], rows[4][4])
 
     def test_the_engine_starts_no_thread(self):
-        """OpenMP, where the engine has it, tells on stderr of each region that it enters, with however many threads."""
+        """If the engine uses OpenMP, it reports each parallel region on stderr, whatever its number of threads."""
         environment = {**os.environ, "OMP_NUM_THREADS": "4", "OMP_DISPLAY_AFFINITY": "TRUE"}
         command = [PROGRAM, self.WEIGHTS, self.REFERENCE, "1", "2"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=True)

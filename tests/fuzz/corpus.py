@@ -5,8 +5,8 @@
     corpus.py unpack TEXT FOLDER    writes each input as a file
     corpus.py pack FOLDER TEXT      writes the files of a folder as a text
 
-A line of the text is an input in hexadecimal, and a name if a person gave the file one. libFuzzer calls files by the
-SHA-1 of their contents, which is no name.
+A line of the text is an input in hexadecimal, and a name if a person gave the file one. libFuzzer names files by the
+SHA-1 of their contents, which does not count as a name.
 """
 
 import hashlib

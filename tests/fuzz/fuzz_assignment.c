@@ -27,8 +27,8 @@ static int32_t position(const int32_t* mesh, const int32_t* at) {
   return place;
 }
 
-/* Devices lie row-major from some place on, a step apart, round and round where there are more than places.
- */
+/* Puts devices at positions in row-major order, `step` positions apart, starting at `first`. With more
+ * devices than positions, some share a position. */
 static dist_topology* make_topology(bytes* in, int32_t* mesh, int* distinct) {
   int32_t positions = 1;
   for (int i = 0; i < 4; i++) {
@@ -51,7 +51,7 @@ static dist_topology* make_topology(bytes* in, int32_t* mesh, int* distinct) {
       rest /= mesh[axis];
     }
     if (used[place]++ != 0) *distinct = 0;
-    if (take(in) > 240) at[i][3] -= mesh[3]; /* the same place */
+    if (take(in) > 240) at[i][3] -= mesh[3]; /* a negative index of the same position */
   }
   dist_topology* topology = NULL;
   assert_int_equal(dist_topology_create(mesh, 4, at[0], tasks, per_task, NULL, &topology), DIST_OK);

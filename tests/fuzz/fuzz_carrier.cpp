@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target: what arrives over a connection of a link module, at its receiving end or, if the first byte is odd, its
-// sending end. The module moves any number of bytes at a time. The peer knows the job's secret if the second byte is odd;
-// whatever it sends, the carrier must report its end exactly once, hand on no byte of an unproven peer, and keep every
-// size within its limit. A carrier that has ended keeps no link and connects no more.
+// Fuzz target: what arrives over a connection of a link module, at its receiving end or, if the first byte is
+// odd, its sending end. The module moves any number of bytes at a time. The peer knows the job's secret if
+// the second byte is odd; whatever it sends, the carrier must report its end exactly once, hand on no byte of
+// an unproven peer, and keep every size within its limit. A carrier that has ended keeps no link and connects
+// no more.
 #include <dist/experimental/links.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,12 +31,12 @@ namespace {
 // A connection of the fake module.
 struct Wire {
   bytes* in = nullptr;
-  std::vector<std::byte> arriving;  // has not been read
+  std::vector<std::byte> arriving;  // bytes that have not been read yet
   std::size_t written = 0;
   bool cut = false;
   int connects = 0;
 };
-Wire* wire = nullptr;  // of this input
+Wire* wire = nullptr;  // the connection of the current input
 
 std::ptrdiff_t move_some(std::size_t most) {
   if (wire->cut) return -1;
@@ -202,7 +203,7 @@ void play(bytes* in) {
   }
   while (in->left > 0) {
     switch (take_below(in, 7)) {
-      case 0:  // a head whose fields are near those that are expected
+      case 0:  // a header whose fields are near the expected ones
         put(own.arriving, static_cast<uint64_t>(take_below(in, 5)), 4);
         for (int i = 0; i < 3; ++i)
           put(own.arriving, (take(in) & 1) != 0 ? static_cast<uint64_t>(take_hostile(in)) : take(in), 8);
@@ -221,7 +222,7 @@ void play(bytes* in) {
   Carrier::kCallbacks.ready(&carrier);
   assert_true(knows || user.carries == 0);
   assert_int_equal(user.ends, 0);
-  // Either the link ends the carrier, or the connection ends by itself.
+  // The carrier is ended by its link or by the end of the connection.
   if (sends) carrier.end();
   Carrier::kCallbacks.ended(&carrier, "over");
   Carrier::kCallbacks.ready(&carrier);

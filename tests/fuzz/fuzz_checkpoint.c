@@ -26,7 +26,8 @@ static void check_reason(dist_status status) {
   for (; *reason != '\0'; reason++) assert_true((unsigned char)*reason >= ' ' && *reason != 0x7f);
 }
 
-/* The bytes that `at` of the file holds next, in the order in which tensors are listed. Returns how many. */
+/* Compares the next tensor in the order of the list with the bytes of the file from `at` on. Returns its
+ * number of bytes, or more than `left` if it cannot be read. */
 static size_t check_tensor(const dist_checkpoint* checkpoint, const char* name, const uint8_t* at,
                            size_t left) {
   dist_tensor spec, tensor;
@@ -37,7 +38,7 @@ static size_t check_tensor(const dist_checkpoint* checkpoint, const char* name, 
   if (status != DIST_OK) {
     check_reason(status);
     assert_null(value);
-    return left + 1; /* where the next one is cannot be told */
+    return left + 1; /* the position of the next tensor is unknown */
   }
   assert_int_equal(dist_value_tensor(value, &tensor), DIST_OK);
   /* An element type that libdist lacks is read as bytes, which have a shape of their own. */
@@ -61,13 +62,13 @@ static void check_opened(const dist_checkpoint* checkpoint, const uint8_t* file,
   uint64_t header = 0;
   assert_true(size >= sizeof header);
   memcpy(&header, file, sizeof header);
-  if (header > size) { /* an index of nothing: no file that it could name is there */
+  if (header > size) { /* an index without tensors, because the files that it names do not exist */
     assert_int_equal(dist_checkpoint_size(checkpoint), 0);
     return;
   }
   assert_true(header <= size - sizeof header);
   size_t at = sizeof header + (size_t)header;
-  int known = 1; /* where the next tensor is */
+  int known = 1; /* whether the position of the next tensor is known */
   for (size_t i = 0; i < dist_checkpoint_size(checkpoint); i++) {
     const char* name = dist_checkpoint_name(checkpoint, i);
     if (known) {
@@ -83,7 +84,8 @@ static void check_opened(const dist_checkpoint* checkpoint, const uint8_t* file,
     assert_non_null(dist_checkpoint_metadata(checkpoint, dist_checkpoint_metadata_key(checkpoint, i)));
 }
 
-/* A folder with nothing in it but the file of this input, so that an index names no other. */
+/* Only the file of the current input is in this folder, so that an index cannot name another existing
+ * file. */
 static char folder[] = "/tmp/dist-fuzz-XXXXXX";
 static char path[64];
 
@@ -99,7 +101,7 @@ static void make_folder(void) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static dist_strategy* strategy; /* one for all inputs */
+  static dist_strategy* strategy; /* shared by all inputs */
   if (strategy == NULL) {
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
     options.kind = DIST_STRATEGY_ONE_DEVICE;

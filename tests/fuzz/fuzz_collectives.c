@@ -16,7 +16,8 @@ typedef struct stage {
   groups_of groups;
 } stage;
 
-/* Made when first needed, and used by all inputs: what an input leaves behind, the next one meets. */
+/* Strategies are created when first needed and shared by all inputs. Thus a strategy that an input leaves in
+ * a bad state makes a later input fail. */
 static stage* stage_for(const program* p) {
   static stage stages[REPLICAS + 1][3];
   stage* s = &stages[p->replicas][p->threads - DIST_THREADS_CALLER];
@@ -36,9 +37,9 @@ static stage* stage_for(const program* p) {
   return s;
 }
 
-/* ---- What must hold ---- */
+/* ---- Expected results ---- */
 
-/* Parameter - gradient, as dist_reduce_apply()'s equations have it; `state` changes too. */
+/* Returns the new parameter by the equations of dist_reduce_apply(). `state` changes too. */
 static double applied(const step* s, dist_dtype dtype, double gradient, double parameter, double* state) {
   if (s->apply.kind == DIST_APPLY_CALLBACK)
     return dtype == DIST_F32 ? (double)((float)parameter - (float)gradient) : parameter - gradient;
@@ -56,7 +57,7 @@ static double applied(const step* s, dist_dtype dtype, double gradient, double p
   return parameter + *state;
 }
 
-/* Whether a clip leaves the gradients as they are: all are finite, and small enough for f64's squares. */
+/* Returns whether a clip leaves the gradients unchanged: all are finite, and their squares fit in f64. */
 static int below_clip(const step* s) {
   const exchange* e = &s->e;
   for (size_t t = 0; t < e->n && s->apply.clip_norm > 0; t++) {
@@ -94,8 +95,8 @@ static void check_applied(const step* s, int32_t rank) {
   }
 }
 
-/* Whether what member OKs say about a step can be relied on: others' data may stand in for a step left out.
- */
+/* Returns whether the results of members with status OK are correct in this step. After a member has skipped
+ * a step, data of one step may be used in another. */
 static int comparable(const program* p, int k) {
   return p->fault == SKIP || p->fault == SWAP || p->fault == NONSENSE ? k < p->fault_step : 1;
 }
@@ -105,8 +106,8 @@ static void check_step(const program* p, int k, const char* when) {
   char text[256];
   for (int32_t r = 0; r < s->e.members; r++) {
     const dist_status status = s->e.statuses[r];
-    /* Not known: it did not come to that, or the work was ended otherwise; with OK for all the result is
-     * there. */
+    /* -1 means that the status is unknown: the replica did not reach the step, or destroyed its work. Without
+     * a fault, the result is there nevertheless. */
     const int well = status == DIST_OK || (status == -1 && p->fault == NO_FAULT);
     if (p->fault == NO_FAULT && !well)
       fail_msg("%s, step %d, member %d: %s without a fault", when, k, (int)r, dist_status_name(status));
@@ -123,7 +124,7 @@ static void check_step(const program* p, int k, const char* when) {
   }
 }
 
-/* The status of the run, where the program says it for sure. */
+/* Checks the run's status if the program determines it. */
 static void check_run(const program* p, dist_status status, const report* error) {
   if (p->fault == NO_FAULT && status != DIST_OK) fail_msg("without a fault: %s", error->message);
   if (p->fault == FAIL && status != 1 + p->detail % 15)
@@ -141,7 +142,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   report error;
   check_run(&p, run_on(p.threads, s->strategy, play, &p, &error), &error);
   for (int k = 0; k < p.n; k++) check_step(&p, k, "the run");
-  int plans = 1; /* all there: none was destroyed on the way */
+  int plans = 1; /* whether all plans exist, that is, none was destroyed */
   for (int k = 0; k < p.n; k++) {
     for (int32_t r = 0; r < p.replicas; r++) {
       const step* of = &p.steps[k];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target: what a stranger sends before gRPC is given its connection. No bytes may be accepted that do not contain a
-// token made with the secret, and no prefix of a request may be accepted. The first byte chooses the input: arbitrary
-// bytes, or a correct request of which the second byte's position is replaced by the rest.
+// Fuzz target: what a stranger sends before gRPC is given its connection. No bytes may be accepted that do
+// not contain a token made with the secret, and no prefix of a request may be accepted. The first byte
+// chooses the input: arbitrary bytes, or a correct request of which the second byte's position is replaced by
+// the rest.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +29,7 @@ Request read(std::string_view bytes) {
   return read_request(bytes, kSecret, &from);
 }
 
-// Without the name, which a space may follow.
+// Returns the value without the field's name and the space that may follow it.
 std::string_view token_of(std::string_view request) {
   constexpr std::string_view kName = "Dist-Token:";
   const std::size_t at = request.find(kName) + kName.size();

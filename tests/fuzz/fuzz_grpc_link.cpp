@@ -35,13 +35,13 @@ struct Sink final : FrameSink {
     frame.write(bytes);
     Frame read;
     assert_true(read.read(bytes));
-    // All of the data can be read.
+    // Reading all data detects wrong addresses.
     for (uint64_t i = 0; i < frame.data_bytes(); ++i) sum += static_cast<unsigned>(data[i]);
   }
   unsigned sum = 0;
 };
 
-// A half, the worker that has it, and a peer that says anything.
+// One end of a link, its worker, and a peer that sends arbitrary data.
 struct Half {
   Half(FrameTaker& of, bytes* from) : taker(of), in(from) {}
 
@@ -70,7 +70,7 @@ struct Half {
     take_into(in, data.data(), data.size());
     feed(data.data(), data.size());
   }
-  // A transfer that has begun, in memory of exactly its size.
+  // Begins a transfer of exactly its memory's size.
   Transfer& begin() {
     const auto size =
         static_cast<std::size_t>(take_below(in, 200)) * static_cast<std::size_t>(1 + take(in) % 5);
@@ -92,7 +92,7 @@ struct Half {
   std::deque<std::vector<std::byte>> memory;
 };
 
-// False: the sender breaks the protocol.
+// Returns false if the sender breaks the protocol.
 bool begin_apart(Inbox& inbox, bytes* in) {
   const auto number = [&] {
     return static_cast<uint64_t>(take(in) < 128 ? take_below(in, 8) : take_hostile(in));
@@ -123,7 +123,7 @@ void play_inbox(bytes* in) {
       switch (take_below(in, 8)) {
         case 6: {
           const Inbox::Coming coming = inbox.apart();
-          // A piece begins when the one before has ended.
+          // A piece begins only after the previous one has ended.
           if (!half.broken && coming.data.empty() && coming.end.empty())
             half.broken = !begin_apart(inbox, in);
           break;
@@ -139,7 +139,7 @@ void play_inbox(bytes* in) {
         case 3: half.feed_bytes(); break;
         default: half.feed_frame(); ++offers;
       }
-      // A message that went ahead counts as 64 bytes at least; an offer is one entry.
+      // A message that was sent in advance counts as at least 64 bytes, and an offer as one entry.
       assert_true(memory->held() - before <=
                   kCredit + (kCredit / 64 + static_cast<std::size_t>(offers) + 300) * 256);
     }
@@ -181,10 +181,11 @@ void play_outbox(bytes* in) {
   outbox.end_all(Transfer::End::kLost);
   for (const Transfer& each : half.transfers) assert_true(each.over());
   assert_false(outbox.has_chunks());
-  assert_true(sum < UINT64_MAX);  // all that goes apart has been read
+  assert_true(sum < UINT64_MAX);  // uses the sum, so that reading the data is not optimised away
 }
 
-// Of the beginning: what is read is written to the same bytes, as far as it has a meaning.
+// Damages the first messages of a link. If one can still be read, writing it gives the same bytes, as far as
+// they are meaningful.
 void play_hello(bytes* in) {
   std::byte given[Hello::kBytes + Answer::kBytes];
   Hello hello;

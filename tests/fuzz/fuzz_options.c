@@ -17,11 +17,12 @@ static dist_strategy* strategy;
 typedef struct given {
   void* memory;
   uint32_t size;
-  int future; /* something is set behind what this version knows */
+  int future; /* a byte is set after the fields of this version */
 } given;
 
-/* A struct of `known` bytes, cut or with a tail. `fields` are offsets and widths of numbers, up to a width of
- * 0. The width of an enum also has its first constant, from which small numbers count. */
+/* Decodes a struct whose size in this version is `known`, shorter or longer. `fields` has pairs of an offset
+ * and a width, and ends with a width of 0. The width of an enum also contains its first constant, to which
+ * small numbers are added. */
 static given decode(bytes* in, size_t known, const size_t* fields) {
   given g = {0};
   const uint8_t how = take(in);
@@ -49,7 +50,7 @@ static given decode(bytes* in, size_t known, const size_t* fields) {
 
 #define FIELD(type, name) offsetof(type, name), sizeof(((type*)0)->name)
 #define ENUM(type, name, first) offsetof(type, name), sizeof(int32_t) + FIRST*(size_t)first
-/* All numbers of a struct, except for those that option_fields.py leaves out. */
+/* All numbers of a struct except those that option_fields.py leaves out. */
 #define DECODE(in, type) decode(in, sizeof(type), (const size_t[]){NUMBERS_OF(type), 0, 0})
 
 static void check(const given* g, dist_status status) {
@@ -58,9 +59,9 @@ static void check(const given* g, dist_status status) {
   if (status == DIST_INTERNAL) fail_msg("INTERNAL: %s", dist_last_error());
 }
 
-/* ---- A struct each ---- */
+/* ---- One function for each struct ---- */
 
-/* A number there that is more than `most`, and legal, becomes that. */
+/* Replaces a number greater than `most` by `most` if it is valid, that is, not greater than `legal`. */
 static void limit(const given* g, size_t at, int32_t most, int32_t legal) {
   int32_t number;
   if (g->size < at + sizeof number) return;
@@ -72,7 +73,7 @@ static given create_strategy(bytes* in) {
   given g = DECODE(in, dist_strategy_options);
   given cpu = DECODE(in, dist_cpu_options);
   given host = DECODE(in, dist_host_options);
-  /* legal, but dear: hundreds of threads, and gigabytes where there are many CPUs */
+  /* valid but expensive: hundreds of threads, and gigabytes on machines with many CPUs */
   limit(&g, offsetof(dist_strategy_options, num_replicas), MOST_REPLICAS, 256);
   limit(&host, offsetof(dist_host_options, recorded_events), MOST_EVENTS, 1 << 20);
   if (g.size >= sizeof(dist_strategy_options)) {
@@ -134,7 +135,7 @@ static void await_idle(void) {
 static given run_with(bytes* in) {
   given g = DECODE(in, dist_run_options);
   check(&g, dist_run_values(strategy, nothing, NULL, NULL, NULL, g.memory, NULL));
-  await_idle(); /* a deadline of a nanosecond leaves replicas inside */
+  await_idle(); /* after a timeout of one nanosecond, replicas may still be inside */
   return g;
 }
 
@@ -153,14 +154,14 @@ static dist_status reduce_with(dist_replica* replica, void* user_data) {
   dist_tensor in = {numbers, DIST_F32, 1, shape, NULL}, out = {parameters, DIST_F32, 1, shape, NULL};
   const dist_tensor state = {momenta, DIST_F32, 1, shape, NULL};
   dist_apply_options* apply = c->apply[id].memory;
-  if (c->apply[id].size >= offsetof(dist_apply_options, num_states)) apply->states = &state; /* not cut */
+  if (c->apply[id].size >= offsetof(dist_apply_options, num_states)) apply->states = &state; /* not cut off */
   c->statuses[id] =
       c->fused ? dist_reduce_apply(replica, DIST_REDUCE_SUM, &in, &out, 1, apply, c->options[id].memory, NULL)
                : dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, c->options[id].memory, NULL);
   return c->statuses[id];
 }
 
-/* Both replicas have their own. */
+/* Each of the two replicas has its own options. */
 static given collective_with(bytes* in, int fused) {
   static collective_case c;
   memset(&c, 0, sizeof c);
@@ -185,7 +186,8 @@ static given collective_with(bytes* in, int fused) {
   return any;
 }
 
-/* Who fills a struct keeps to its size: of what is older or newer, too. */
+/* Functions that fill in a struct write only as many bytes as its size says, also for older and newer
+ * versions. */
 static given fill_in(bytes* in) {
   given g = {.size = take(in)};
   g.memory = malloc(g.size > 0 ? g.size : 1);

@@ -56,7 +56,7 @@ Ref<CallMessage> message_of(Memory& memory, const std::vector<std::byte>& from) 
   return message;
 }
 
-// Writes before it fails, which nobody may see.
+// Changes the variables. The function "bad" then fails, and its changes must not become visible.
 dist_status add_one(dist_tensor* variables, std::size_t n, Value* arguments, void* host) {
   for (std::size_t i = 0; i < n; ++i) {
     auto* const at = static_cast<unsigned char*>(variables[i].data);
@@ -97,7 +97,7 @@ class Player {
     }
   }
 
-  // ---- What is asked ----
+  // ---- Arguments of requests ----
 
   int64_t epoch() { return nearly(kFirstEpoch); }
   int64_t number() { return take_hostile(in_); }
@@ -118,7 +118,7 @@ class Player {
                                          "dist.ps.snapshot_end",
                                          "dist.ps.restore",
                                          "dist.ps.x"};
-    // What has another prefix does not come here.
+    // Methods with another prefix are not passed to this service.
     return kNames[1 + take_below(in_, 10)];
   }
   ValueRef tensor() {
@@ -130,7 +130,7 @@ class Player {
     alignas(64) unsigned char data[5 * 4 * 8];
     for (unsigned char& each : data) each = static_cast<unsigned char>(kind % 4);
     take_into(in_, data, kind % 8);
-    // A truth value is 0 or 1.
+    // A bool is 0 or 1.
     if (made.dtype == DIST_BOOL) std::for_each(data, data + sizeof data, [](auto& each) { each &= 1; });
     made.data = data;
     ValueRef value;
@@ -181,7 +181,7 @@ class Player {
     assert_int_equal(call->answers, 1);
     return call;
   }
-  // What has failed has changed nothing.
+  // A request that fails must not have changed any variable.
   Ref<Call> send_checked(const std::vector<std::byte>& request) {
     const std::string before = everything();
     Ref<Call> call = send(request);
@@ -201,7 +201,7 @@ class Player {
     const int64_t n = std::min<int64_t>(created(), 8);
     return n == 0 ? number() : nearly(take_below(in_, static_cast<int32_t>(n)));
   }
-  // Of this variable's dtype: with its shape, or one row of it, which is given with its index.
+  // A change for this variable: a tensor with its dtype and shape, or one row and its index.
   ValueRef change_of(int64_t variable, bool row) {
     ValueRef now;
     if (take(in_) % 16 == 15 || !service_.store().read(variable, &now).ok()) return any_value(2);
@@ -259,7 +259,7 @@ class Player {
     if (take(in_) % 2 == 0) ask("dist.ps.snapshot_end", {epoch()}, {});
   }
 
-  // All variables, as bytes.
+  // Returns the bytes of all variables.
   std::string everything() {
     std::string all;
     for (std::size_t i = 0; i < service_.store().num_variables(); ++i) {
@@ -315,7 +315,7 @@ class Player {
       assert_true(each.shape.empty() || rows == each.shape[0]);
     }
   }
-  // 0 behind the input's end: what was wanted.
+  // Mostly returns the wanted number, and always after the end of the input, where bytes are 0.
   int64_t nearly(int64_t wanted) { return take(in_) % 16 == 15 ? number() : wanted; }
 
   Memory& memory_;

@@ -34,7 +34,7 @@ static void check_shard(const dist_partition* p, int32_t device, int64_t* out_el
   }
 }
 
-/* The elements of the tensor; -1 where that is not known. */
+/* Returns the number of elements of the tensor, or -1 if it is unknown. */
 static int64_t elements_of(const dist_partition* p) {
   int64_t elements = 1;
   for (size_t i = 0; i < p->ndim; i++) {

@@ -34,14 +34,14 @@ Ref<CallMessage> message_of(Memory& memory, const void* data, std::size_t bytes)
   return message;
 }
 
-// What a value is, in words: equal values have equal words.
+// Describes a value as text. Equal values have equal texts.
 void describe(const Value& value, std::string* words) {
   *words += std::to_string(value.kind());
   if (value.kind() == DIST_VALUE_TENSOR) {
     const dist_tensor tensor = value.tensor();
     *words += "t" + std::to_string(tensor.dtype) + ":";
     for (int32_t i = 0; i < tensor.ndim; ++i) *words += std::to_string(tensor.shape[i]) + ",";
-    // All of it can be read.
+    // Reads all bytes, so that sanitizers detect wrong addresses.
     const auto* const at = static_cast<const char*>(tensor.data);
     words->append(at, elements_of(tensor) * dtype_size(tensor.dtype));
   }
@@ -62,7 +62,7 @@ void play_message(Memory& memory, const uint8_t* data, std::size_t bytes) {
     if (!read_message(memory, message, &method, &value).ok()) return;
     assert_true(method.size() <= kMostMethodBytes);
   }
-  // The tensors keep it; the name does not.
+  // The tensors keep the message's memory alive; the method's name does not.
   std::string words;
   describe(*value, &words);
   Ref<CallParts> parts;
@@ -113,7 +113,7 @@ void play_frames(Memory& memory, bytes* in, bool serves) {
       if (each.what != CallReceiver::What::kWhole) continue;
       assert_true(each.message->bytes() <= kLimits.message_bytes);
       held += each.message->bytes();
-      // Some are let go at once, others later.
+      // Some messages are released at once and others later.
       if (step % 3 == 0 || held > kLimits.bytes / 2) receiver.let_go(held), held = 0;
     }
     assert_true(memory.held() < 64 * 1024);

@@ -15,7 +15,7 @@ __extension__ typedef __int128 huge; /* sizes whose products overflow */
 typedef struct hostile {
   dist_tensor tensor;
   int64_t shape[MOST_NDIM], strides[MOST_NDIM];
-  int legal, undecided; /* undecided: legal for who has that much memory */
+  int legal, undecided; /* undecided: valid only on a machine with so much memory */
   huge elements, lowest, highest;
   unsigned char* memory;
 } hostile;
@@ -35,7 +35,7 @@ static void judge(hostile* h) {
   for (int32_t d = t->ndim - 1; h->legal && d >= 0; d--) {
     dense[d] = step;
     step *= h->shape[d] > 0 ? h->shape[d] : 1;
-    if (step > INT64_MAX) h->undecided = 1, step = INT64_MAX; /* so that nothing overflows */
+    if (step > INT64_MAX) h->undecided = 1, step = INT64_MAX; /* avoids an overflow of later products */
   }
   h->elements = empty ? 0 : step;
   for (int32_t d = 0; h->legal && !empty && d < t->ndim; d++) {
@@ -46,10 +46,10 @@ static void judge(hostile* h) {
     }
     *(reach < 0 ? &h->lowest : &h->highest) += reach;
   }
-  if (empty && h->undecided) return; /* a product that overflows on the way to 0: either answer is fine */
+  if (empty && h->undecided) return; /* an overflow before the product is 0: both are allowed */
   if (h->elements > MOST_ELEMENTS || h->highest - h->lowest > 16 * MOST_ELEMENTS) h->undecided = 1;
   if (h->elements > INT64_MAX / (int64_t)size_of(t->dtype))
-    h->legal = h->undecided = 0; /* no memory holds it: must be refused */
+    h->legal = h->undecided = 0; /* no memory can hold it, so it must be rejected */
 }
 
 static void decode(hostile* h, bytes* in) {
@@ -71,7 +71,7 @@ static void decode(hostile* h, bytes* in) {
   }
   const size_t size = size_of(t->dtype);
   const size_t room = h->elements == 0 ? 0 : (size_t)(h->highest - h->lowest + 1) * size;
-  if (room == 0) return; /* data stays NULL, which is legal there */
+  if (room == 0) return; /* data stays NULL, which is valid for an empty tensor */
   h->memory = malloc(room);
   fill_random(t->dtype, h->memory, room / size, take(in));
   t->data = h->memory + (size_t)-h->lowest * size;
@@ -87,7 +87,7 @@ static void check_copy(const hostile* h, const dist_tensor* copy) {
   for (int64_t i = 0; i < (int64_t)h->elements; i++) {
     int64_t offset = 0, rest = i, step = 1;
     for (int32_t d = t->ndim - 1; d >= 0; d--) {
-      const int64_t length = h->shape[d] > 0 ? h->shape[d] : 1; /* none is 0 where there are elements */
+      const int64_t length = h->shape[d] > 0 ? h->shape[d] : 1; /* lengths are not 0 if there are elements */
       offset += rest % length * (t->strides != NULL ? h->strides[d] : step);
       rest /= length;
       step *= length;
@@ -103,7 +103,7 @@ static void check_status(const hostile* h, dist_status status) {
     fail_msg("an illegal tensor: %s instead of INVALID_ARGUMENT", dist_status_name(status));
 }
 
-/* A pass over the dataset has all rows, in their order. */
+/* Checks that an iteration over the dataset yields all rows in order. */
 static void check_dataset(dist_strategy* strategy, const hostile* h, const dist_dataset_options* options) {
   dist_dataset* dataset = NULL;
   const dist_status status = dist_dataset_create_from_tensors(strategy, &h->tensor, 1, options, &dataset);
@@ -120,7 +120,7 @@ static void check_dataset(dist_strategy* strategy, const hostile* h, const dist_
   dist_iterator* iterator = NULL;
   const dist_status begun = dist_iterator_create(dataset, &iterator);
   dist_dataset_destroy(dataset);
-  if (options->global_batch_size == 0 && h->tensor.ndim < 2) { /* scalars, which cannot be split */
+  if (options->global_batch_size == 0 && h->tensor.ndim < 2) { /* scalars cannot be split */
     assert_int_equal(begun, DIST_INVALID_ARGUMENT);
     return;
   }
@@ -153,7 +153,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.global_batch_size = flags >> 5 == 7 ? take_hostile(&in) : flags >> 5;
   hostile h;
   decode(&h, &in);
-  /* Rows without elements cost nothing, and would be counted one by one. */
+  /* Many rows without elements need no memory, but iterating over them would take too long. */
   const int many_rows = h.legal && h.tensor.ndim > 0 && h.shape[0] > MOST_ELEMENTS;
   if (!h.undecided && !many_rows) {
     dist_value* value = NULL;
@@ -170,7 +170,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     dist_variable_destroy(variable);
     check_dataset(strategy, &h, &options);
   }
-  if (h.undecided && h.elements == 0) { /* no element, and sizes whose product overflows: either answer */
+  if (h.undecided && h.elements == 0) { /* no elements and an overflowing product: both results are allowed */
     dist_value* value = NULL;
     if (dist_value_create_tensor(strategy, &h.tensor, &value) == DIST_OK) dist_value_release(value);
   }

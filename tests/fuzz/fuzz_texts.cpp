@@ -37,7 +37,7 @@ struct Program {
   std::array<std::string, kReplicas> errors;  // texts of the last failure
 };
 
-// Up to a zero byte, or the end.
+// Takes the bytes up to a zero byte or the end of the input.
 std::string take_text(bytes* in) {
   std::string text;
   while (const char byte = static_cast<char>(take(in))) text += byte;
@@ -77,7 +77,7 @@ dist_status play(dist_replica* replica, void* user_data) {
   return status;
 }
 
-// ---- What must hold ----
+// ---- Checks of the output ----
 
 // The length of the UTF-8 character at `at`, or 0.
 std::size_t character(const std::string& text, std::size_t at) {
@@ -127,7 +127,8 @@ bool name_at(const std::string& line, std::size_t* at) {
   return *at > begin && std::isdigit(static_cast<unsigned char>(line[begin])) == 0;
 }
 
-// NAME{NAME="TEXT",...} NUMBER, where TEXT has a backslash before ", \ and n alone.
+// Returns whether a line has the form NAME{NAME="TEXT",...} NUMBER, where only ", \ and n may follow a
+// backslash in TEXT.
 bool is_sample(const std::string& line) {
   std::size_t at = 0;
   if (!name_at(line, &at)) return false;

@@ -11,7 +11,7 @@
 extern "C" {
 #include <cmocka.h>
 }
-#undef fail  // dist::fail() is meant below
+#undef fail  // dist::fail() is used below
 
 #include <cmath>
 #include <cstring>
@@ -25,7 +25,8 @@ extern "C" {
 namespace dist {
 namespace {
 
-// Places, and what is put there; two bytes say where. The end is cut off or added to at the first place 0xFFFF.
+// Changes bytes of a message. The input has two bytes for each position, followed by the new byte. At the
+// first position 0xFFFF, the message is cut or extended.
 void damage(bytes* in, std::vector<std::byte>* message) {
   while (in->left > 0) {
     const auto at = static_cast<std::size_t>(take_number(in, 2));
@@ -40,7 +41,7 @@ void damage(bytes* in, std::vector<std::byte>* message) {
 
 template <class Message>
 void check_again(const Message& message, const std::vector<std::byte>& given) {
-  // What has been read is written and read again.
+  // A message that was read is written and read again.
   std::vector<std::byte> first(Message::kBytes);
   std::vector<std::byte> second(Message::kBytes);
   message.write(first.data());
@@ -62,7 +63,7 @@ void play_header(bytes* in) {
   damage(in, &message);
   message.resize(WorkerHeader::kBytes);
   const Reading reading = header.read(message.data());
-  // A header beside this worker's own is read as without it.
+  // Reading a header next to this worker's own gives the same result as reading it alone.
   WorkerHeader beside;
   assert_true(beside.read(message.data(), own, own_message.data()) == reading);
   if (reading == Reading::kOtherVersion) assert_true(header.version != kWorkerVersion);
@@ -184,7 +185,7 @@ void play_payload(bytes* in) {
   Payload own(*memory);
   own.complete = take(in) % 2 != 0;
   Call& call = question.call;
-  // As the member with this rank would have written it.
+  // Packs the payload as the member with this rank would.
   const dist_tensor* const given = call.in;
   if (!call.gives(rank)) call.in = nullptr;
   assert_true(pack_payload(call, question.descriptor, kMembers, own).ok());
@@ -192,7 +193,7 @@ void play_payload(bytes* in) {
   std::vector<std::byte> message(own.data(), own.data() + own.bytes());
   const std::size_t untouched = in->left;
   damage(in, &message);
-  // A copy of exactly its size, so that sanitizers see what is read behind it.
+  // A copy of exactly the payload's size, so that sanitizers detect reads past its end.
   const std::vector<std::byte> exact(message);
   const PayloadReader reader(call, kMembers, own.complete);
   const std::span<const std::byte> payload(exact.data(), exact.size());

@@ -13,7 +13,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capi"))
 import api  # noqa: E402  the one parser of the headers
 
 NUMBERS = {"int32_t", "int64_t", "uint32_t", "uint64_t", "size_t", "double"}
-# The length of a list that the target passes, and memory that would really be reserved.
+# These fields are left out: the length of a list that the target passes, and the size of memory that would
+# really be reserved.
 LEFT_OUT = {"struct_size", "contributions", "num_states", "stack_size_bytes"}
 
 

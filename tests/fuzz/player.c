@@ -37,8 +37,8 @@ static void wait_for(player* me, int at) {
 }
 
 static void wait_for_any(player* me) {
-  /* Peers that wait in vain for one that waits for any of several learn that from their deadline alone: no
-     test of a minute. */
+  /* Peers of a replica that waits for any of several works detect a missing call only by their timeout, and a
+     minute is too long for a test. */
   if (me->n > 1 && me->p->fault != NO_FAULT) {
     wait_for(me, 0);
     return;
@@ -61,13 +61,14 @@ static void test_for(player* me, int at) {
   record(me, k, status);
 }
 
-/* What is refused, and changes nothing. DIST_OK: all was. */
+/* Makes calls that must be rejected and change nothing. Returns DIST_OK if all were rejected. */
 static dist_status misuse(const player* me, int k) {
   size_t which;
   dist_group* group = NULL;
   const int32_t id = 0;
   dist_work* work = me->p->steps[k].works[me->id];
-  const int planned = me->p->steps[k].mode == PLANNED; /* its next round may begin once this one has ended */
+  /* The next round of a plan may begin after this one has ended, so dist_work_start() is not tried. */
+  const int planned = me->p->steps[k].mode == PLANNED;
   dist_strategy* strategy = dist_replica_strategy(me->replica);
   const int refused =
       dist_work_ready(work, TENSORS) != DIST_OK && (planned || dist_work_start(work) != DIST_OK) &&
@@ -86,7 +87,7 @@ static void settle(player* me, uint8_t how) {
     case 3: wait_for(me, at); break;
     case 4: test_for(me, at); break;
     case 5: wait_for_any(me); break;
-    case 6: /* how it ended is in the run's status */
+    case 6: /* the run's status reports how the work ended */
       forget(me, at);
       dist_work_destroy(*work);
       *work = NULL;
@@ -105,7 +106,8 @@ static void finish(player* me) {
       case 1: wait_for(me, me->n - 1); break;
       case 2: wait_for_any(me); break;
       default:
-        /* Who asks again and again does not wait: nobody could tell that its peers wait in vain. */
+        /* A replica that only tests its works does not count as waiting, so peers that wait for it in vain
+         * could not be detected. */
         if (me->p->fault == NO_FAULT)
           test_for(me, me->n / 2);
         else
@@ -117,7 +119,7 @@ static void finish(player* me) {
 
 /* ---- Steps ---- */
 
-/* Arguments that are wrong, or others than the peers'. */
+/* Makes the arguments invalid, or different from those of the peers. */
 static void spoil(call* c, uint8_t how) {
   static const int64_t negative[DIMS] = {-1, -1, -1, -1},
                        large[DIMS] = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
@@ -160,7 +162,7 @@ static void spoil(call* c, uint8_t how) {
   }
 }
 
-/* What a round has changed in place is as it was before. */
+/* Restores inputs that a round has changed in place. */
 static void refill(step* s, int32_t rank) {
   for (size_t t = 0; t < LISTS * TENSORS; t++) {
     const view* v = &s->e.in[rank][t];
@@ -241,7 +243,7 @@ static void play_step(player* me, int k) {
       s->what == MERGE ? dist_merge_call(me->replica, count_merges, &s->merges, NULL, NULL, &c.options, NULL)
       : s->what == APPLY ? apply(me->replica, s, rank, &c)
                          : make_call(me->replica, &c);
-  memset(&c, UNTOUCHED, sizeof c); /* descriptions are copied */
+  memset(&c, UNTOUCHED, sizeof c); /* descriptions were copied by the call */
   if (s->mode == BLOCKING || status != DIST_OK)
     record(me, k, status);
   else if (s->mode == ASYNCHRONOUS)
@@ -250,7 +252,7 @@ static void play_step(player* me, int k) {
     play_plan(me, k, rank);
 }
 
-/* The culprit's deed before a step. 0: it returns. */
+/* Commits the fault before a step. Returns 0 if the replica must return. */
 static int commit_fault(player* me, dist_status* status) {
   const uint8_t detail = me->p->detail;
   switch (me->p->fault) {

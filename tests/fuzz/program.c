@@ -24,7 +24,7 @@ void decode_head(program* p, bytes* in) {
   p->n = 0;
 }
 
-/* What belongs to reductions, where the collective and the dtypes have it. */
+/* Decodes the parameters of a reduction, as far as the collective and the dtypes support them. */
 static void decode_reduction(recipe* given, bytes* in) {
   const uint8_t flags = take(in);
   const int scan = given->collective == DIST_COLLECTIVE_SCAN;
@@ -80,7 +80,7 @@ static void decode_apply(step* s, int32_t members, bytes* in) {
   s->apply.kind = flags & 1 ? DIST_APPLY_CALLBACK : DIST_APPLY_SGD;
   s->apply.learning_rate = (double)(flags >> 4) / 7;
   s->apply.momentum = flags & 2 ? 0.875 : 0;
-  s->apply.clip_norm = flags & 4 ? 1e200 : 0; /* no gradient that is looked at has such a norm */
+  s->apply.clip_norm = flags & 4 ? 1e200 : 0; /* greater than the norm of any gradient that is compared */
   s->apply.num_states = s->apply.momentum != 0;
   for (int32_t r = 0; r < members; r++) {
     for (size_t t = 0; t < s->e.n; t++) {
@@ -115,7 +115,7 @@ static void decode_step(program* p, step* s, bytes* in, const groups_of groups) 
   s->e.group = group;
   if (communicator >= 64) s->tag[0] = (char)('a' + communicator / 32), s->e.tag = s->tag;
   for (int32_t r = 0; r < REPLICAS; r++) {
-    s->e.statuses[r] = -1; /* not known */
+    s->e.statuses[r] = -1; /* unknown */
     s->settle[r] = take(in);
     s->order[r] = s->mode == PLANNED ? take(in) : 0;
   }

@@ -22,21 +22,21 @@ enum fault {
   SWAP,        /* does the next step first */
   CANCEL,      /* dist_strategy_cancel() before the step */
   CANCEL_WORK, /* dist_work_cancel() of work under way, before the step */
-  IMPATIENT,   /* a nanosecond for its peers to come */
-  NONSENSE,    /* arguments that are wrong, or others than its peers' */
+  IMPATIENT,   /* a timeout of one nanosecond for the step */
+  NONSENSE,    /* arguments that are invalid, or different from those of the peers */
   FAULTS
 };
 
 typedef struct step {
   enum what what;
   enum mode mode;
-  exchange e; /* of APPLY: gradients in `in`, parameters in `out` */
+  exchange e; /* of dist_reduce_apply(): gradients in `in`, parameters in `out` */
   view states[REPLICAS][TENSORS];
   dist_apply_options apply;
   int32_t rounds;
   int64_t bytes_per_pack;
-  uint8_t order[REPLICAS];  /* in which tensors get ready, by replica */
-  uint8_t settle[REPLICAS]; /* what is done about work under way after the step, by replica */
+  uint8_t order[REPLICAS];  /* the order in which a replica's tensors become ready */
+  uint8_t settle[REPLICAS]; /* what a replica does with its work in progress after the step */
   dist_work* works[REPLICAS];
   char tag[2];
   atomic_int merges;
@@ -44,10 +44,10 @@ typedef struct step {
 
 typedef struct program {
   int32_t replicas, threads;
-  int stubborn;   /* goes on after an error */
-  int leave_open; /* returns with work under way */
-  int32_t finish; /* in which order work is waited for at the end */
-  int again;      /* a second run, with the plans of the first */
+  int stubborn;   /* continues after an error */
+  int leave_open; /* returns with work in progress */
+  int32_t finish; /* the order in which the remaining work is waited for */
+  int again;      /* a second run with the same plans */
   enum fault fault;
   int fault_step;
   int32_t culprit;
@@ -56,15 +56,16 @@ typedef struct program {
   step steps[STEPS];
 } program;
 
-/* Every subset of a strategy's replicas by its bits; [0] is NULL: all. */
+/* All groups of a strategy's replicas; the index has one bit for each replica. [0] is NULL, which means all
+ * replicas. */
 typedef dist_group* groups_of[1 << REPLICAS];
 
-/* Which strategy it is for comes first; then the rest. */
+/* decode_head() must be called first: it decodes the replicas and threads, which determine the strategy. */
 void decode_head(program* p, bytes* in);
 void decode_steps(program* p, bytes* in, const groups_of groups);
 void free_program(program* p);
 
-/* The replica functions: the program; and one more round of each of its plans. */
+/* Replica functions. play() executes the program, and the other one a further round of each of its plans. */
 dist_status play(dist_replica* replica, void* user_data);
 dist_status play_plans_again(dist_replica* replica, void* user_data);
 

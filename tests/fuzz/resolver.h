@@ -15,7 +15,7 @@
 
 #include "tests/fuzz/bytes.h"
 
-/* One line, as all that comes out. */
+/* Every text must be a single line without control characters. */
 static void check_line(const char* text, size_t size) {
   for (size_t i = 0; i < size; i++) assert_true((unsigned char)text[i] >= ' ' && text[i] != 0x7f);
 }
@@ -50,7 +50,7 @@ static void check_resolver(const dist_cluster_resolver* resolver) {
   if (status != DIST_OK) fail_msg("%s", dist_last_error());
 }
 
-/* Makes one of the status; what is refused says why. */
+/* Checks the result of creating a resolver. If it failed, there must be a reason. */
 static void check_made(dist_status status, dist_cluster_resolver* resolver) {
   if (status == DIST_OK) {
     check_resolver(resolver);
@@ -61,7 +61,8 @@ static void check_made(dist_status status, dist_cluster_resolver* resolver) {
   assert_true(*dist_last_error() != '\0' && resolver == NULL);
 }
 
-/* The bytes up to the next NUL, or all that are left, with an end mark: to be freed. */
+/* Takes the bytes up to the next NUL, or all that are left, and appends a NUL. The caller must free the
+ * text. */
 static inline char* take_text(bytes* in) {
   const uint8_t* const end = in->left == 0 ? NULL : memchr(in->at, '\0', in->left);
   const size_t length = end == NULL ? in->left : (size_t)(end - in->at);

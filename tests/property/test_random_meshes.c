@@ -32,7 +32,8 @@ static int32_t position(const int32_t* mesh, const int32_t* at) {
   return place;
 }
 
-/* Devices in any order, each at a place of its own; some left out where `holes`. */
+/* Creates a topology whose devices are in random order at different positions. With `holes`, some positions
+ * have no device. */
 static void make_topology(uint64_t* seed, int holes, topology_case* c) {
   do {
     for (int i = 0; i < 4; i++) c->mesh[i] = 1 + draw(seed, 8);
@@ -97,7 +98,7 @@ typedef struct computation {
   int32_t shape[4], stride[4], replicas, order;
 } computation;
 
-/* Mostly one that fits. Returns how often it does. */
+/* Makes a computation that fits at least once in most cases. Returns how often it fits. */
 static int32_t make_computation(uint64_t* seed, const int32_t* mesh, computation* c) {
   int32_t most = 1;
   for (int i = 0; i < 4; i++) {
@@ -129,7 +130,7 @@ static void expect_each_device_once(const topology_case* c, const dist_device_as
   }
 }
 
-/* Blocks: logical device i of a replica lies where i lies in the block's shape, strides apart. */
+/* Checks that the logical devices of each replica form a block, in row-major order and `stride` apart. */
 static void expect_blocks(const dist_device_assignment* made, const computation* c) {
   for (int32_t r = 0; r < c->replicas; r++) {
     int32_t first[4], at[4];
@@ -149,7 +150,7 @@ static int32_t distance(const int32_t* a, const int32_t* b) {
   return sum;
 }
 
-/* Whether a box has a ring: 0, no; 1, a line, which has ends; 2, a ring. */
+/* Returns 2 if the chips of a box can form a ring, 1 for a line, which has ends, and 0 for neither. */
 static int ring_of(const int32_t* box) {
   int wide = 0;
   for (int axis = 0; axis < 3; axis++) wide += box[axis] > 1;
@@ -160,7 +161,7 @@ static int ring_of(const int32_t* box) {
   return 2;
 }
 
-/* Replicas are neighbours too: of each the first chip, counted in replicas. */
+/* The blocks of consecutive replicas must be neighbours, too. Positions are divided by the block's shape. */
 static void expect_ring_of_replicas(const int32_t* mesh, const dist_device_assignment* made,
                                     const computation* c) {
   int32_t box[4], places[2][4];
@@ -177,7 +178,7 @@ static void expect_ring_of_replicas(const int32_t* mesh, const dist_device_assig
   }
 }
 
-/* Each chip is a neighbour of the next, where the shape has such a way, and the last one of the first. */
+/* Consecutive chips must be neighbours, and in a ring also the last and the first one. */
 static void expect_rings(const dist_device_assignment* made, const computation* c) {
   const int32_t cores = c->shape[3], chips = product(c->shape) / cores;
   const int ring = ring_of(c->shape);
@@ -261,7 +262,7 @@ static void random_assignments(void** state) {
 
 /* ---- Partitions ---- */
 
-/* Counts every element of the shard of a tensor of `shape`. */
+/* Increments the counts of the shard's elements in a tensor of `shape`. */
 static void count_elements(const int64_t* shape, size_t ndim, const int64_t* begin, const int64_t* size,
                            int64_t elements, int8_t* counts) {
   for (int64_t k = 0; k < elements; k++) {
@@ -305,7 +306,7 @@ static void one_partition(uint64_t* seed) {
     assert_int_equal(index, d);
     count_elements(shape, ndim, begin, size, elements, counts);
   }
-  for (int64_t i = 0; i < total; i++) assert_int_equal(counts[i], 1); /* each in one shard */
+  for (int64_t i = 0; i < total; i++) assert_int_equal(counts[i], 1); /* each is in one shard */
   free(counts);
 }
 

@@ -37,7 +37,7 @@ static uint64_t data_seed(const program* p, uint64_t step, uint64_t tensor, int3
   return draw(p, step, 1000 + 16 * tensor) + (uint64_t)replica;
 }
 
-/* The oracle makes every replica's input again and folds it. */
+/* The oracle generates the inputs of all replicas again and reduces them. */
 static int reduced_as_folded(const program* p, uint64_t step, uint64_t t, dist_reduce_op op, dist_dtype dtype,
                              int64_t length, const void* out) {
   void* in[WIDEST];
@@ -96,7 +96,7 @@ static dist_status tensors_step(const program* p, dist_replica* replica, uint64_
   return status;
 }
 
-/* The merged list goes back whole: every replica finds its own item in it. */
+/* Returns the merged list unchanged, so that every replica receives its own item. */
 static dist_status give_back(dist_strategy* strategy, dist_value* args, dist_value* kwargs,
                              dist_value** out_result, void* user_data) {
   (void)strategy, (void)user_data, (void)kwargs;
@@ -158,7 +158,7 @@ static dist_status expected_status(const program* p) {
   switch (p->fault) {
     case RETURNS: return DIST_ABORTED;
     case FAILS: return DIST_DATA_LOSS;
-    /* The last step skipped is an early return. */
+    /* Skipping the last step is an early return. */
     case SKIPS: return p->fault_step == STEPS - 1 ? DIST_ABORTED : DIST_INVALID_ARGUMENT;
     case OTHER_TAG: return DIST_INVALID_ARGUMENT;
     case CANCELS: return DIST_CANCELLED;
