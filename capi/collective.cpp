@@ -124,7 +124,8 @@ dist_status exchange_tensors(dist_replica* replica, const dist_collective_option
 
 constexpr auto kNothingElse = [](Call&) {};
 
-// Out of line, with the arguments of dist_all_reduce(), so that neither that nor one_all_reduce() needs stack for it.
+// Out of line, with the arguments of dist_all_reduce(), so that neither that nor one_all_reduce() needs stack
+// for it.
 [[gnu::noinline]] dist_status any_all_reduce(dist_replica* replica, dist_reduce_op op, const dist_tensor* in,
                                              const dist_tensor* out, std::size_t n,
                                              const dist_collective_options* options, dist_work** out_work) {

@@ -43,8 +43,8 @@ inline dist_status named(Status status, const char* function) noexcept {
   return status.ok() ? DIST_OK : named_failure(status.code(), function);
 }
 
-// Runs the body of a public function and converts exceptions to a status. Only the forced unwind passes. Fails
-// inside callbacks that must not call libdist. A failure gets the function's name.
+// Runs the body of a public function and converts exceptions to a status. Only the forced unwind passes.
+// Fails inside callbacks that must not call libdist. A failure gets the function's name.
 template <class F>
 dist_status guard(F&& body, const char* function = __builtin_FUNCTION()) {
   const dist_status status = guarded(nullptr, [&]() -> dist_status {
@@ -129,8 +129,8 @@ Status check_list(const T* list, std::size_t n, const char* call, const char* na
   return check_list(list, n, most_of<Element>(), call, name, count);
 }
 
-// Reads options of another version: the caller's size or ours, whichever is smaller. If the caller's struct is
-// longer, the rest must be zero, because otherwise it requests something that this version does not have.
+// Reads options of another version: the caller's size or ours, whichever is smaller. If the caller's struct
+// is longer, the rest must be zero, because otherwise it requests something that this version does not have.
 Status read_other_options(const void* given, void* known, std::size_t known_bytes, std::size_t align,
                           const char* name) noexcept;
 

@@ -36,8 +36,8 @@ Status check_room(const Struct& out, const char* name) noexcept {
                           out.struct_size);
 }
 
-// Writes as much of `all` as the caller's version of the struct has room for, and zeros where that is longer. Does not
-// change its struct_size.
+// Writes as much of `all` as the caller's version of the struct has room for, and zeros where that is longer.
+// Does not change its struct_size.
 template <class Struct>
 Status write_struct(const Struct& all, Struct* out, const char* name) noexcept {
   DIST_TRY(check_room(*out, name));

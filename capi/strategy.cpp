@@ -105,8 +105,8 @@ Status read_worker(const dist_worker_options* options, StrategyOptions* out) noe
   return kOk;
 }
 
-// If the environment has no TF_CONFIG, but the address of a rendezvous or a link module that knows the job, meets the
-// other workers. `out` stays empty otherwise.
+// If the environment has no TF_CONFIG, but the address of a rendezvous or a link module that knows the job,
+// meets the other workers. `out` stays empty otherwise.
 Status meet_workers(const StrategyOptions& options, Ref<ClusterResolver>* out) {
   if (options.kind != DIST_STRATEGY_MULTI_WORKER_MIRRORED || options.cluster_resolver != nullptr ||
       options.network != nullptr) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmocka 1.1.5 prints a skipped test as "not ok 1 # SKIP name", which Meson 1.0 counts as a failure. Every cmocka test is
-   linked with this print_message(), which cmocka then calls instead of its own. It prints such a line as
-   "ok 1 - name # SKIP reason" and leaves all other lines as they are. */
+/* cmocka 1.1.5 prints a skipped test as "not ok 1 # SKIP name", which Meson 1.0 counts as a failure. Every
+   cmocka test is linked with this print_message(), which cmocka then calls instead of its own. It prints such
+   a line as "ok 1 - name # SKIP reason" and leaves all other lines as they are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks the TLS files of a job with the functions that libdist-grpc.so uses. Without OpenSSL, nothing is checked.
+// Checks the TLS files of a job with the functions that libdist-grpc.so uses. Without OpenSSL, nothing is
+// checked.
 #pragma once
 
 #include <string>

@@ -276,7 +276,8 @@ class Check {
                                                 : count_of(settings_.num_replicas, "replica")));
   }
 
-  // A worker of 8 tasks with 2 replicas has been seen to use 47 descriptors and 18 threads. These numbers leave room.
+  // A worker of 8 tasks with 2 replicas has been seen to use 47 descriptors and 18 threads. These numbers
+  // leave room.
   void check_limits() {
     constexpr uint64_t kOwnFiles = 64;
     constexpr uint64_t kFilesPerTask = 8;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cluster that a job in this environment would use, found in the order in which dist_strategy_create() and the
-// resolvers look for it. Opens no connections.
+// The cluster that a job in this environment would use, found in the order in which dist_strategy_create()
+// and the resolvers look for it. Opens no connections.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@ struct ClusterTask {
 };
 
 struct Cluster {
-  // The variable that specifies it: TF_CONFIG, DIST_RENDEZVOUS, MASTER_ADDR or SLURM_STEP_NODELIST. Empty if none does.
+  // The variable that specifies it: TF_CONFIG, DIST_RENDEZVOUS, MASTER_ADDR or SLURM_STEP_NODELIST. Empty if
+  // none does.
   std::string source;
   std::string error;               // why it cannot be used
   std::vector<ClusterTask> tasks;  // those whose addresses are known: for a rendezvous, only worker 0

@@ -90,8 +90,8 @@ void list_modules(std::string folder, std::map<std::string, std::string>* out) {
   closedir(listing);
 }
 
-// The link modules beside that of gRPC and in DIST_MODULE_FOLDER, which DIST_TRANSPORT can name. They are loaded only
-// by a job that uses them.
+// The link modules beside that of gRPC and in DIST_MODULE_FOLDER, which DIST_TRANSPORT can name. They are
+// loaded only by a job that uses them.
 void add_link_modules(const std::string& grpc_file, std::vector<Available>* out) {
   constexpr std::size_t kMostFolders = 64;
   std::map<std::string, std::string> found;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report that dist-info prints without --check: the library, its modules, and the machine as the library sees it.
+// The report that dist-info prints without --check: the library, its modules, and the machine as the library
+// sees it.
 #pragma once
 
 #include <rapidjson/stringbuffer.h>

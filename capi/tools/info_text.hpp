@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text for the output of dist-info: one line of UTF-8 without control characters, whatever the environment contains.
+// Text for the output of dist-info: one line of UTF-8 without control characters, whatever the environment
+// contains.
 #pragma once
 
 #include <string>
@@ -7,12 +8,12 @@
 
 namespace dist::info {
 
-// Replaces line breaks by spaces, and other control characters and invalid bytes as libdist does in its messages. A
-// text longer than 2,000 bytes is truncated.
+// Replaces line breaks by spaces, and other control characters and invalid bytes as libdist does in its
+// messages. A text longer than 2,000 bytes is truncated.
 std::string one_line(std::string_view text);
 
-// Each returns the message of the latest failure in this thread: api_error() that of libdist.so, and core_error() that
-// of the copy of the core in dist-info.
+// Each returns the message of the latest failure in this thread: api_error() that of libdist.so, and
+// core_error() that of the copy of the core in dist-info.
 std::string api_error();
 std::string core_error();
 

@@ -110,7 +110,8 @@ dist_status work(int rank, const char* address) {
   return status == DIST_OK ? ended : dist_fail(status, why.c_str());
 }
 
-// The settings are checked and this process listens when the strategy is created. It ends before it meets anybody.
+// The settings are checked and this process listens when the strategy is created. It ends before it meets
+// anybody.
 dist_status create_only(const char* own, const char* other) {
   const char* const addresses[] = {own, other};
   const dist_cluster_job job = {"worker", addresses, nullptr, 2};

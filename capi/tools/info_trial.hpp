@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trial of dist-info --check: two workers, which are processes of dist-info itself, meet on loopback and sum a tensor.
+// The trial of dist-info --check: two workers, which are processes of dist-info itself, meet on loopback and
+// sum a tensor.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ inline constexpr int64_t kTrialTensorBytes = 4096;
 
 Trial run_trial(const TrialOptions& options);
 
-// Starts a process that creates a strategy with the settings of this environment, for a cluster on loopback, and ends.
-// Returns why that fails; empty if it does not.
+// Starts a process that creates a strategy with the settings of this environment, for a cluster on loopback,
+// and ends. Returns why that fails; empty if it does not.
 std::string try_settings(const TrialOptions& options);
 
 // The argument that makes dist-info one of these processes, followed by its role and its addresses.

@@ -97,8 +97,8 @@ Environment Job::environment_of(const Task& task) const {
   return environment;
 }
 
-// The same place for programs that create a resolver for a rendezvous. The workers that read TF_CONFIG use the address
-// of the first task as well, but a program does only one of the two.
+// The same place for programs that create a resolver for a rendezvous. The workers that read TF_CONFIG use
+// the address of the first task as well, but a program does only one of the two.
 void Job::set_rendezvous(const Task& task, Environment& environment) const {
   for (const char* const each : {"DIST_RENDEZVOUS", "DIST_RANK", "DIST_SIZE"}) environment.unset(each);
   if (setup_.options.ps > 0) return;  // not all tasks are workers

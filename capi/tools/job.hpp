@@ -10,9 +10,9 @@
 //        │                                            ▼
 //        └── a failure, a signal, no output ───────► kEnding  all are being ended
 //
-// Without ps, a job is over when all of its tasks have ended. Workers end together, so once worker 0 has succeeded in a
-// job whose tasks can be restarted, none is: it would find no other worker. Tasks that were restarted before have the
-// grace period to end by themselves.
+// Without ps, a job is over when all of its tasks have ended. Workers end together, so once worker 0 has
+// succeeded in a job whose tasks can be restarted, none is: it would find no other worker. Tasks that were
+// restarted before have the grace period to end by themselves.
 #pragma once
 
 #include <signal.h>
@@ -101,7 +101,8 @@ class Job {
   void restart_task(Task& task, const std::string& how);
   void restart_job(const std::string& how);
   void go_on_without(const Task& task, const std::string& how);
-  // Whether the workers' work is done, so that a task that fails now is neither restarted nor a failure of the job.
+  // Whether the workers' work is done, so that a task that fails now is neither restarted nor a failure of
+  // the job.
   bool has_succeeded() const;
   void on_success();
   // Ends restarted tasks that have not ended by themselves.

@@ -10,8 +10,9 @@
 
 namespace dist::launch {
 
-// A port of 127.0.0.1 that the launcher keeps for a task. The socket is bound but never listens, and has SO_REUSEADDR: a
-// task that sets SO_REUSEADDR, as servers do, can listen on the port, and the system assigns it to no other process.
+// A port of 127.0.0.1 that the launcher keeps for a task. The socket is bound but never listens, and has
+// SO_REUSEADDR: a task that sets SO_REUSEADDR, as servers do, can listen on the port, and the system assigns
+// it to no other process.
 struct HeldPort {
   Fd socket;
   uint16_t port = 0;

@@ -34,7 +34,8 @@ struct Scene {
       while (out.sides[r].phase.load() < phase) sched_yield();
     }
   }
-  // Waits until all peers sleep in the collective. A run that ends waits for the reports of sleeping replicas only.
+  // Waits until all peers sleep in the collective. A run that ends waits for the reports of sleeping replicas
+  // only.
   void await_sleep_of_peers() const;
   // Returns one of two different groups of all members. Logical devices have one along their axis, and NULL.
   const dist_group* group(dist_replica* member, int which) const;

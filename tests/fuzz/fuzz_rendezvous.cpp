@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target: the messages of a rendezvous. The first byte selects a registration, which worker 0 reads, or a response,
-// which another worker reads. An accepted message is within the limits, and an accepted registration can be written and
-// read again.
+// Fuzz target: the messages of a rendezvous. The first byte selects a registration, which worker 0 reads, or
+// a response, which another worker reads. An accepted message is within the limits, and an accepted
+// registration can be written and read again.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

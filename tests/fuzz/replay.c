@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a target on known inputs, with any compiler: `replay_NAME --corpus TEXT` on those of a corpus (corpus.py),
- * `replay_NAME FILE...` on files. After a failure, the last line names the input: "# TEXT:LINE" or "# FILE".
+ * Runs a target on known inputs, with any compiler: `replay_NAME --corpus TEXT` on those of a corpus
+ * (corpus.py), `replay_NAME FILE...` on files. After a failure, the last line names the input: "# TEXT:LINE"
+ * or "# FILE".
  */
 #include <errno.h>
 #include <setjmp.h>

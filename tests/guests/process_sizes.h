@@ -37,8 +37,8 @@ static inline process_sizes sizes_now(void) {
   return now;
 }
 
-/* A joined thread is listed for another moment. Returns the number of threads once it is `expected`, or the number that
- * remains. */
+/* A joined thread is listed for another moment. Returns the number of threads once it is `expected`, or the
+ * number that remains. */
 static inline long threads_down_to(long expected) {
   long n = entries_of("/proc/self/task");
   for (int tries = 0; n > expected && tries < 100000; tries++) {

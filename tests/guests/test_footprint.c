@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Limits on the size of libdist.so, on the work that loading it takes, and on the threads and memory that it uses. They
- * are about a fifth above the values that examples/guide/platforms.md states. If a change needs more, raise the limit
- * and correct that page.
+ * Limits on the size of libdist.so, on the work that loading it takes, and on the threads and memory that it
+ * uses. They are about a fifth above the values that examples/guide/platforms.md states. If a change needs
+ * more, raise the limit and correct that page.
  */
 #define _GNU_SOURCE /* dl_iterate_phdr() */
 #include <elf.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workers whose processes have already loaded another gRPC and made it visible to all libraries, as importing TensorFlow
- * in Python does. The arguments are the paths of that library and of an allocator.
+ * Workers whose processes have already loaded another gRPC and made it visible to all libraries, as importing
+ * TensorFlow in Python does. The arguments are the paths of that library and of an allocator.
  */
 #include "tests/abi/processes_support.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plugins that bring libdist into a process, which itself is not linked with it: loaded, used and unloaded many times;
- * with a libdist of their own, beside the host's; and beside another oneTBB. The arguments are the paths of the two
- * plugins, of a plugin that uses another oneTBB, and which of the tests to run.
+ * Plugins that bring libdist into a process, which itself is not linked with it: loaded, used and unloaded
+ * many times; with a libdist of their own, beside the host's; and beside another oneTBB. The arguments are
+ * the paths of the two plugins, of a plugin that uses another oneTBB, and which of the tests to run.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -46,8 +46,8 @@ static void run(void *plugin) {
 
 enum { ROUNDS = 1000, SETTLED = 100 };
 
-/* Some hosts load a plugin again whenever its file changes. libdist remains loaded, and nothing may be
- * added to the process from round to round. oneTBB threads come and go, and there are fewer of them than CPUs. */
+/* Some hosts load a plugin again whenever its file changes. libdist remains loaded, and nothing may be added
+ * to the process from round to round. oneTBB threads come and go, and there are fewer of them than CPUs. */
 static void load_run_unload(const char *path) {
   process_sizes settled = {0};
   for (int k = 0; k < ROUNDS; k++) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the source of WorkerCommunicator, and of the collectives above it, under every order of message arrival.
+// Tests the source of WorkerCommunicator, and of the collectives above it, under every order of message
+// arrival.
 #include <algorithm>
 #include <string>
 #include <unordered_set>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A task that meets the others with the variables that dist-launch sets, computes with them, and prints its rank and the
- * number of replicas.
+ * A task that meets the others with the variables that dist-launch sets, computes with them, and prints its
+ * rank and the number of replicas.
  */
 #include <dist/dist.h>
 #include <dist/experimental/rendezvous.h>

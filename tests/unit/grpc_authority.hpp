@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes authorities and certificates for tests, also ones that openssl(1) does not make: expired, not yet valid, or
-// with names of any kind.
+// Makes authorities and certificates for tests, also ones that openssl(1) does not make: expired, not yet
+// valid, or with names of any kind.
 #pragma once
 
 #include <openssl/evp.h>

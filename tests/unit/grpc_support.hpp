@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers with separate gRPC networks on loopback. LINK_MODULE, if it is defined, is the name of the link module that moves
-// their data. It is in LINK_FOLDER, or in the folder of the environment variable of that name.
+// Workers with separate gRPC networks on loopback. LINK_MODULE, if it is defined, is the name of the link
+// module that moves their data. It is in LINK_FOLDER, or in the folder of the environment variable of that
+// name.
 #pragma once
 
 #include <arpa/inet.h>

@@ -29,8 +29,8 @@ void algorithms(void**) {
       {{2, kFree, true, true, 0}, Algorithm::kNothing},
       {{1, kFree, true, false, 1 << 20}, Algorithm::kNothing},
       {{2, kOversubscribed, true, true, 4}, Algorithm::kNothing},
-      // Up to 96 bytes always travel. More do if all peers together bring at most 2 KiB, or at most 8 KiB of at most
-      // 1 KiB each.
+      // Up to 96 bytes always travel. More do if all peers together bring at most 2 KiB, or at most 8 KiB of
+      // at most 1 KiB each.
       {{1, kFree, false, true, 2048}, Algorithm::kTravels},
       {{2, kFree, false, true, 1}, Algorithm::kTravels},
       {{2, kFree, false, true, 2048}, Algorithm::kTravels},

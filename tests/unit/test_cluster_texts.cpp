@@ -20,7 +20,8 @@ using namespace dist;
 
 namespace {
 
-// The hosts, separated by blanks, or "-" if the list is rejected. The order is that of `scontrol show hostnames`.
+// The hosts, separated by blanks, or "-" if the list is rejected. The order is that of `scontrol show
+// hostnames`.
 std::string hosts_of(const char* text) {
   std::pmr::vector<std::pmr::string> hosts;
   if (!expand_host_list(text, "the list", &hosts).ok()) return "-";

@@ -327,7 +327,8 @@ void what_is_cut_off_is_lost(void**) {
   assert_end(receive, kLost);
 }
 
-// The sender may still send until it learns that the receiver has left. Such frames are discarded, and are no error.
+// The sender may still send until it learns that the receiver has left. Such frames are discarded, and are no
+// error.
 void what_comes_to_one_who_has_left_is_discarded(void**) {
   Pair pair;
   const auto sent = pattern(2 * kCredit, 5);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/net/grpc: the token that begins a connection, and the limits for connections that have presented one and
-// have not been proven.
+// core/net/grpc: the token that begins a connection, and the limits for connections that have presented one
+// and have not been proven.
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On which addresses a worker listens, with gRPC and with Gloo, and the reasons that are reported if it cannot.
+// On which addresses a worker listens, with gRPC and with Gloo, and the reasons that are reported if it
+// cannot.
 #include <string>
 #include <thread>
 #include <vector>

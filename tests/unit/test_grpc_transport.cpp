@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/net/grpc: the guarantees of every transport, between workers on loopback, steady and unsteady. With LINK_MODULE, a
-// link module moves their data.
+// core/net/grpc: the guarantees of every transport, between workers on loopback, steady and unsteady. With
+// LINK_MODULE, a link module moves their data.
 #include <cinttypes>
 #include <cstdio>
 #include <memory>

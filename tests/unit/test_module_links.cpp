@@ -277,8 +277,8 @@ void who_takes_the_place_of_a_worker_is_found_out(void**) {
 
 // ---- Lost connections ----
 
-// From now on, the system drops everything that arrives at this process's TCP connections, except those with a `known`
-// port at one end. Returns how many there are.
+// From now on, the system drops everything that arrives at this process's TCP connections, except those with
+// a `known` port at one end. Returns how many there are.
 int lose_packets(const std::set<int>& known) {
   sock_filter drop{BPF_RET | BPF_K, 0, 0, 0};
   const sock_fprog all{1, &drop};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/net/shm: workers that are processes and share memory, in surroundings that make that difficult. Each test
-// forks all of its workers. gRPC is started only in them.
+// core/net/shm: workers that are processes and share memory, in surroundings that make that difficult. Each
+// test forks all of its workers. gRPC is started only in them.
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part for peers in Python, which call it with ctypes. A function returns 0, or -1 after a failure, which it has recorded.
+// Part for peers in Python, which call it with ctypes. A function returns 0, or -1 after a failure, which it
+// has recorded.
 #include <cstdio>
 #include <exception>
 #include <memory>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simple hand-written all_reduce between processes: each worker copies its tensor piece by
-// piece into shared memory, sets a flag, waits for the other flags, and sums. It checks nothing and does not handle failures.
+// A simple hand-written all_reduce between processes: each worker copies its tensor piece by piece into
+// shared memory, sets a flag, waits for the other flags, and sums. It checks nothing and does not handle
+// failures.
 #pragma once
 
 #include <cstddef>
