@@ -59,7 +59,7 @@ class Job {
  private:
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   enum class Phase : uint8_t { kRunning, kRestarting, kClosing, kEnding };
-  // What to do when a task has failed.
+  // The reaction to a failed task.
   enum class Answer : uint8_t { kEnd, kRestartTask, kRestartJob, kGoOn };
 
   struct Stream {

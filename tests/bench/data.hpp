@@ -22,7 +22,7 @@ enum class Layout {
 const char* layout_name(Layout layout);
 const char* dtype_name(dist_dtype dtype);
 
-// What an operation reads and writes, and the results that are expected.
+// The inputs and outputs of an operation, and the expected results.
 class Checked {
  public:
   virtual ~Checked() = default;

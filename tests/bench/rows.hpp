@@ -29,7 +29,7 @@ struct Settings {
   std::string bindings;  // the list of programs that use libdist from other languages; empty = none
 };
 
-// What grows, and which operation is measured.
+// The number that grows, and the measured operation.
 enum class Growth {
   kAllGather,
   kAllToAll,

@@ -163,7 +163,7 @@ inline constexpr double kSplitScales = 1.6;
 inline constexpr Target kSplitCollectives{0.05, 0.02};
 
 // Tokens per second with 64 all_reduces, relative to a spin barrier, vLLM and llama.cpp. Also of 4 members
-// under a quota of one CPU, where spinning uses the time of members that could continue.
+// under a quota of one CPU, because then spinning uses the time of members that could continue.
 inline constexpr Target kDecode{0.95, 1};
 inline constexpr Target kDecodeQuota{10, 100};
 // The others' all_reduce time over libdist's, between products.

@@ -10,7 +10,7 @@
 
 namespace faults {
 
-// What an innocent rank saw, from best to worst.
+// The result that an innocent rank saw, from best to worst.
 enum class Saw : int {
   kNamed,   // an error that names the guilty rank
   kError,   // an error that does not name it

@@ -60,7 +60,7 @@ Named named_by_peers(const WorkerCell& cell) {
   return named;
 }
 
-// What the replicas of the guilty worker report, if they get a report.
+// The report that the replicas of the guilty worker get, if any.
 Named named_at_home(const WorkerCell& cell) {
   if (cell.fault == WorkerFault::kCancelled || cell.fault == WorkerFault::kShutDown)
     return {DIST_CANCELLED, 0, -1};

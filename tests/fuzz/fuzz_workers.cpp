@@ -63,7 +63,7 @@ void play_header(bytes* in) {
   damage(in, &message);
   message.resize(WorkerHeader::kBytes);
   const Reading reading = header.read(message.data());
-  // Reading a header next to this worker's own gives the same result as reading it alone.
+  // Reading a header next to this worker's own gives the same result as reading only the header.
   WorkerHeader beside;
   assert_true(beside.read(message.data(), own, own_message.data()) == reading);
   if (reading == Reading::kOtherVersion) assert_true(header.version != kWorkerVersion);

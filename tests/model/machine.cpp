@@ -202,7 +202,7 @@ std::string Machine::access(int fiber, const void* data, bool write) {
 }
 
 uint64_t Machine::hash() const {
-  // What all fibers know makes no difference any more.
+  // Facts that all fibers know make no difference any more.
   Known old;
   old.fill(~uint64_t{0});
   for (int i = 0; i < fibers && i < kTouchers; ++i) {

@@ -20,7 +20,7 @@ namespace dist::model {
 
 inline constexpr int kWorkers = 2;
 inline constexpr std::size_t kMostElements =
-    24;  // three units: two pieces, where one takes a unit of each lane
+    24;  // three units, in two pieces if a piece takes a unit of each lane
 
 enum class Act { kSum, kMaximum, kBroadcast, kSwap, kFail };
 

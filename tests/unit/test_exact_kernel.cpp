@@ -102,7 +102,7 @@ Column tie_terms(dist_dtype dtype, std::size_t num, std::mt19937_64& random) {
   return column;
 }
 
-// Adds numbers and subtracts them again, except that one is missing and one is slightly larger. What remains
+// Adds numbers and subtracts them again, except that one is missing and one is slightly larger. The rest
 // shows every bit that was lost.
 Column hump_terms(dist_dtype dtype, std::size_t num, std::mt19937_64& random) {
   const Format f = format_of(dtype);

@@ -84,7 +84,7 @@ class Impostor {
       pollfd readable{fd_, POLLIN, 0};
       assert_int_equal(::poll(&readable, 1, -1), 1);
     } else if (kind != Kind::kSilent) {
-      // If the program is to stay silent, the system accepts connections as long as the queue has room.
+      // If the program should stay silent, the system accepts connections as long as the queue has room.
       answering_ = std::thread([this] { answer_all(); });
     }
   }

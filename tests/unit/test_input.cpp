@@ -161,7 +161,7 @@ class MemoryFixture {
 
 // ---- Datasets made by a host callback
 
-// What the host callback does; the user_data of host_makes().
+// The behaviour of the host callback. It is the user_data of host_makes().
 struct Making {
   dist_dataset* handle = nullptr;
   dist_status code = DIST_OK;

@@ -159,7 +159,7 @@ void a_cursor_goes_on(void**) {
       return ++pieces != 0;
     });
     assert_int_equal(pieces, 1);
-    assert_int_equal(cursor.unit, unit + 1);  // beyond its end, where the next range begins
+    assert_int_equal(cursor.unit, unit + 1);  // after its end, in the next range
   }
 }
 

@@ -220,7 +220,7 @@ void leaves_of_any_kind_stand_side_by_side(void**) {
     assert_int_equal(merged->kind(), DIST_VALUE_PER_REPLICA);
     assert_string_equal(merged->items()[1]->text(), "one");
     assert_true(merged->items()[2]->is_none());  // the other replicas have a result here
-    // All None values are equal, whoever made them.
+    // All None values are equal, even if they are different objects.
     const ValueRef other = Value::create_none(*memory);
     Value* const nothing[] = {none.get(), other.get(), nullptr};
     assert_true(merge(*memory, nothing, "result", &merged).ok());

@@ -45,8 +45,8 @@ class Cluster {
     int64_t lose_at = -1;  // the message before which worker `victim` is lost
     int victim = 0;
     std::size_t most_bytes = std::size_t{64} << 20;
-    std::vector<int> told = {};  // the members of each worker as worker `misled` is told them; empty = the
-                                 // truth
+    // The members of each worker as worker `misled` receives them; empty: the correct ones.
+    std::vector<int> told = {};
     int misled = 0;
     uint64_t seed = kSeed;
     Host host = {};

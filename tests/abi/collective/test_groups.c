@@ -296,7 +296,7 @@ static void replicas_that_wait_for_each_other(void **state) {
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
     options.num_replicas = R, options.threads = threads, options.timeout_ns = -1;
     dist_strategy *strategy = strategy_with(options);
-    /* What the report contains about replica 0, where the number of the group follows "of", and about its
+    /* The parts of the report about replica 0, in which the number of the group follows "of", and about its
      * peer. */
     static const char *const words[4][2] = {
         {"replica 0 in barrier #1 (tag \"first\") of group", "replica 1 in barrier #1 (tag \"second\")"},

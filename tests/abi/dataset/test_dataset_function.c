@@ -8,7 +8,7 @@
 enum { NUMBERS = 16 };
 static int64_t numbers[NUMBERS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-/* What the function returns, and the arguments that it got. */
+/* The function's results and the arguments that it got. */
 typedef struct plan {
   dist_strategy *strategy;
   int64_t rows, batch;

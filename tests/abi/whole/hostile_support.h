@@ -28,7 +28,7 @@ struct variant {
   const char *words; /* its message must contain this */
 };
 
-/* What the child reports to the test. */
+/* The child's report to the test. */
 struct shared {
   char what[256]; /* the call in progress */
   char fault[1024];

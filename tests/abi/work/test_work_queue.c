@@ -420,7 +420,7 @@ static void memory_stays_below_the_bound(void **state) {
   assert_int_equal(atomic_load(&m.now), 0);
 }
 
-/* What a leader has allocated when it must wait: handles, copies, entries and everything else. */
+/* Allocates everything that a leader has when it must wait: handles, copies, entries and so on. */
 static dist_status fill_up(dist_replica *replica, void *user_data) {
   (void)user_data;
   const int32_t me = dist_replica_id(replica);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a programmer would write in twenty lines: a spinning barrier, and fused slices.
+// A spinning barrier and fused slices, as a programmer would write them in twenty lines.
 #include "tests/bench/decode/fused.hpp"
 
 int main(int argc, char** argv) {

@@ -54,7 +54,7 @@ struct Plan {
   int matrices;
 };
 
-// What members share besides their all_reduces. Processes share it, too.
+// Data that members share besides their all_reduces, also if they are processes.
 struct Page {
   std::atomic<long> last{-1};  // the token after which all end
   std::atomic<int> wrong{0};   // number of members that read a wrong sum or failed

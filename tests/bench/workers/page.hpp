@@ -62,7 +62,7 @@ struct Page {
   // The workers meet. In meet_outside() the process that started them takes part as well.
   void meet() { inside_.meet(failed); }
   void meet_outside() { outside_.meet(failed); }
-  // The first failure is recorded, and nobody waits any more.
+  // The first failure is recorded, and waiting processes return.
   void fail(const std::string& what);
   int most_operations(const Size& size) const { return quick ? 2 : size.operations; }
 

@@ -21,7 +21,7 @@ namespace {
 
 std::string address_of(int worker) {
   const auto process = static_cast<unsigned>(getpid());
-  // An address on loopback for this process alone, so that its ports do not conflict with others.
+  // An address on loopback that only this process uses, so that its ports do not conflict with others.
   return "127." + std::to_string(1 + process % 250) + "." + std::to_string(process / 250 % 250) +
          ".9:" + std::to_string(21000 + worker);
 }

@@ -22,7 +22,7 @@ using SourceFn = std::function<Value(int64_t index)>;
 using FileFn = std::function<Value(std::size_t file, int64_t index)>;
 using DatasetFn = std::function<Dataset(const dist_input_context& context)>;
 
-// tf.data.Dataset.range(begin, end) as rows in memory. The options say how it is batched.
+// tf.data.Dataset.range(begin, end) as rows in memory. The options specify its batches.
 Dataset range_dataset(dist_strategy* strategy, int64_t begin, int64_t end,
                       const dist_dataset_options& options);
 Dataset source_dataset(dist_strategy* strategy, SourceFn source, const dist_dataset_options& options);

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** What dist_bench asks for: operations between two resets of the data, and timed batches, after one as a warm-up. */
+/** The request of dist_bench: operations between two resets of the data, and timed batches after one warm-up batch. */
 record Plan(int iterations, int batches) {}
