@@ -127,7 +127,7 @@ dist_status dist_batcher_create(dist_strategy* strategy, dist_batch_fn step, voi
     Instances& instances = owner.instances();
     DIST_TRY(instances.open_once("dist_batcher_create"));
     auto batcher = make_counted<Batcher>(owner.memory(), instances, std::move(wanted));
-    instances.add(*batcher);
+    instances.batchers().add(*batcher);
     *out_batcher = reinterpret_cast<dist_batcher*>(batcher.take());
     return kOk;
   });

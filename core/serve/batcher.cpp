@@ -85,7 +85,7 @@ Status Batcher::destroy(Batcher* batcher) noexcept {
     }
     yield_this_thread();
   }
-  instances.remove(*batcher);
+  instances.batchers().remove(*batcher);
   batcher->release();
   return kOk;
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <new>
 #include <utility>
 
 #include "core/base/os/park.hpp"
@@ -25,31 +24,6 @@ ErrorRecord record_of(dist_status code) noexcept {
 
 }  // namespace
 
-// Memory for several requests, which are allocated together and are freed with the instances.
-struct Instances::Slab {
-  static constexpr std::size_t kRequests = 16;
-  explicit Slab(Instances& of) noexcept {
-    for (std::size_t i = 0; i < kRequests; ++i) {
-      new (&request(i)) Request(of.memory(), of);
-      if (i > 0) request(i - 1).next = &request(i);
-    }
-  }
-  ~Slab() {
-    for (std::size_t i = 0; i < kRequests; ++i) request(i).~Request();
-  }
-  Slab(const Slab&) = delete;
-  Slab& operator=(const Slab&) = delete;
-  static void destroy(Slab* slab) noexcept {
-    Memory& memory = slab->request(0).memory();
-    slab->~Slab();
-    memory.free(slab, sizeof(Slab), alignof(Slab));
-  }
-
-  Request& request(std::size_t i) noexcept { return *(reinterpret_cast<Request*>(room) + i); }
-  Slab* next = nullptr;
-  alignas(Request) std::byte room[kRequests * sizeof(Request)];
-};
-
 Instances::Instances(Memory& memory, ReplicaPool& pool)
     : Counted(memory),
       pool_(pool),
@@ -67,13 +41,7 @@ Instances::Instances(Memory& memory, ReplicaPool& pool)
   }
 }
 
-Instances::~Instances() {
-  helpers_.stop();
-  while (Slab* const slab = slabs_.load(std::memory_order_acquire)) {
-    slabs_.store(slab->next, std::memory_order_relaxed);
-    Slab::destroy(slab);
-  }
-}
+Instances::~Instances() { helpers_.stop(); }
 
 // The reason why nothing is accepted. Must be called under the mutex.
 Status Instances::refusal(const char* call) const noexcept {
@@ -154,27 +122,6 @@ Status Instances::start_helpers(const Submission& given, bool clock) noexcept {
   return kOk;
 }
 
-// Returns an unused request.
-inline Status Instances::acquire(Request** out) {
-  const Future* next = nullptr;
-  *out = static_cast<Request*>(spares_.take(&next));
-  if (next != nullptr) static_cast<const Request*>(next)->prefetch();
-  return *out != nullptr ? kOk : make_requests(out);
-}
-
-[[gnu::noinline, gnu::cold]] Status Instances::make_requests(Request** out) {
-  void* const place = memory().try_allocate(sizeof(Slab), alignof(Slab));
-  if (place == nullptr) return out_of_memory();
-  Slab* const slab = new (place) Slab(*this);
-  slab->next = slabs_.load(std::memory_order_relaxed);
-  while (
-      !slabs_.compare_exchange_weak(slab->next, slab, std::memory_order_release, std::memory_order_relaxed)) {
-  }
-  spares_.put_back(slab->request(1), slab->request(Slab::kRequests - 1));
-  *out = &slab->request(0);
-  return kOk;
-}
-
 // Counts a request that is not accepted.
 [[gnu::noinline, gnu::cold]] Status Instances::refuse(Status why) noexcept {
   refusals_[static_cast<std::size_t>(refusal_of(why.code()))].fetch_add(1, std::memory_order_relaxed);
@@ -189,7 +136,7 @@ Status Instances::submit(const Submission& given, Request** out) {
   if (cancel != nullptr && cancel->signalled()) return refuse(cancelled());
   if (const Status helped = need_helpers(given, false); !helped.ok()) return refuse(helped);
   Request* request = nullptr;
-  if (const Status made = acquire(&request); !made.ok()) return refuse(made);
+  if (const Status made = supply_.take(*this, &request); !made.ok()) return refuse(made);
   // One reference belongs to the thread that completes it.
   request->begin(given, given.timeout_ns > 0 ? host_.now_ns() : 0, out == nullptr ? 1 : 2, pool_.insider());
   const bool kept = request->keeps_home;
@@ -275,7 +222,7 @@ void Instances::recycle(Request& request) noexcept {
     const std::lock_guard lock(mutex_);
     --out_;
   }
-  spares_.put_back(request, request);
+  supply_.put_back(request);
   if (kept) release();
 }
 
@@ -297,6 +244,30 @@ Instances::Counts Instances::counts() const noexcept {
   return now;
 }
 
+// ---- Steps ----
+
+void Instances::enqueue_step(Request& step) noexcept {
+  const std::lock_guard lock(mutex_);
+  int instance = 0;
+  if (queue_.arrive(step, &instance) == RequestQueue::Arrived::kGiven) give(instance, step);
+}
+
+bool Instances::withdraw_step(Request& step) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!step.queued) return false;
+  withdraw(step);
+  return true;
+}
+
+void Instances::raise_step(Request& step, int32_t priority) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!step.queued) return;
+  queue_.withdraw(step);
+  step.priority = priority;
+  int instance = 0;
+  if (queue_.arrive(step, &instance) == RequestQueue::Arrived::kGiven) give(instance, step);
+}
+
 // ---- Completion ----
 
 void Instances::end_unbegun(Request& request, const ErrorRecord& why) noexcept {
@@ -305,13 +276,9 @@ void Instances::end_unbegun(Request& request, const ErrorRecord& why) noexcept {
 }
 
 int64_t Instances::end_overdue() noexcept {
-  int64_t next_ns = end_overdue_requests();
-  for (std::size_t i = 0;; ++i) {
-    const Ref<Batcher> each = batcher(i);
-    if (!each) return next_ns;
-    const int64_t its_ns = each->tend();
-    if (its_ns != 0 && (next_ns == 0 || its_ns < next_ns)) next_ns = its_ns;
-  }
+  const int64_t next_ns = end_overdue_requests();
+  const int64_t items_ns = batchers_.tend();
+  return next_ns == 0 || (items_ns != 0 && items_ns < next_ns) ? items_ns : next_ns;
 }
 
 int64_t Instances::end_overdue_requests() noexcept {

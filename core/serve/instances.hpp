@@ -31,19 +31,18 @@
 #include "core/run/idle_handler.hpp"
 #include "core/run/inner_pool.hpp"
 #include "core/run/replica_pool.hpp"
+#include "core/serve/batcher_list.hpp"
 #include "core/serve/completions.hpp"
 #include "core/serve/endings.hpp"
 #include "core/serve/helpers.hpp"
 #include "core/serve/request.hpp"
 #include "core/serve/request_numbers.hpp"
 #include "core/serve/request_queue.hpp"
+#include "core/serve/request_supply.hpp"
 #include "core/serve/short_lock.hpp"
-#include "core/serve/spares.hpp"
 
 namespace dist {
 
-class Batcher;
-class Item;
 class Stuck;
 
 class Instances final : public Counted, public IdleHandler {
@@ -80,8 +79,8 @@ class Instances final : public Counted, public IdleHandler {
   Status serve_here(GlobalReplica replica);
 
   // ---- For batchers ----
-  void add(Batcher& batcher) noexcept;
-  void remove(Batcher& batcher) noexcept;
+  BatcherList& batchers() noexcept { return batchers_; }
+  const BatcherList& batchers() const noexcept { return batchers_; }
   int num_instances() const noexcept { return static_cast<int>(instances_.size()); }
   // Counts one more future that will end; fails if none is accepted now.
   Status accept(const char* call) noexcept;
@@ -193,8 +192,6 @@ class Instances final : public Counted, public IdleHandler {
     uint64_t stuck;
   };
   Counts counts() const noexcept;
-  // The batcher at this position of the list, ordered by number; empty if there are fewer.
-  Ref<Batcher> batcher(std::size_t which) const noexcept;
   Options options() const noexcept {
     const std::lock_guard lock(mutex_);
     return options_;
@@ -282,9 +279,6 @@ class Instances final : public Counted, public IdleHandler {
   void end_states(int64_t deadline_ns) noexcept;
   template <class Holds>
   bool wait_until(int64_t deadline_ns, Holds&& holds) noexcept;
-  struct Slab;
-  Status acquire(Request** out);
-  Status make_requests(Request** out);
   std::size_t count_undelivered() const noexcept;
   std::size_t undelivered() const noexcept {
     const std::lock_guard lock(mutex_);
@@ -310,7 +304,6 @@ class Instances final : public Counted, public IdleHandler {
   void grant(RequestQueue::Entry& entry) noexcept;
   void end_queued(const ErrorRecord& why) noexcept;
   void end_all(const char* reason) noexcept;
-  void end_items(const ErrorRecord& why) noexcept;
   ErrorRecord overdue_in_queue(const Request& request) const noexcept;
   int list_inside(std::span<char> text) const noexcept;
   bool stay(Attending& here, const std::atomic<uint32_t>& started, uint32_t seen,
@@ -360,7 +353,6 @@ class Instances final : public Counted, public IdleHandler {
   Status prepare(int rank, Replacement& out) noexcept;
   ErrorRecord why_stuck(int rank, Request& running) const noexcept;
   bool leave_alone(int rank, Replacement& with) noexcept;
-  Item* leave_items_alone(int rank, Request& running) noexcept;
   Status put_in_place(int rank) noexcept;
   void replace(int rank) noexcept;
   void record_left(int rank, const Request& request, dist_status status) noexcept;
@@ -400,8 +392,7 @@ class Instances final : public Counted, public IdleHandler {
   std::array<std::atomic<uint64_t>, kRequestEnds> unbegun_{};  // completed before an instance started them
   std::atomic<int> askers_{0};                                 // threads in take_all()
   Asker entering_;                                             // the request of entering host threads
-  mutable std::mutex batchers_mutex_;
-  Batcher* batchers_ = nullptr;
+  BatcherList batchers_;
   Word settled_;  // counts changes that open() and close() wait for
   Word ends_;
   std::atomic<int> await_several_{0};  // callers that wait for one of several
@@ -411,8 +402,7 @@ class Instances final : public Counted, public IdleHandler {
   alignas(kApart) uint64_t accepted_ever_ = 0;  // requests; under the mutex, as the next one
   int64_t numbered_ = 0;                        // requests without an id from the host
   std::atomic<uint64_t> items_ever_{0};         // accepted items of batchers
-  Spares spares_;
-  std::atomic<Slab*> slabs_{nullptr};  // the memory of all requests
+  RequestSupply supply_;
 };
 
 }  // namespace dist

@@ -260,18 +260,10 @@ void Instances::end_all(const char* reason) noexcept {
   why.code = DIST_CANCELLED;
   // First: while items wait, their batcher queues another step in place of each that is ended.
   std::snprintf(why.message, sizeof why.message, "the item was cancelled: %s", reason);
-  end_items(why);
+  batchers_.end_all(why);
   std::snprintf(why.message, sizeof why.message, "the request was cancelled before it started: %s", reason);
   end_queued(why);
   cancel(reason);
-}
-
-void Instances::end_items(const ErrorRecord& why) noexcept {
-  for (std::size_t i = 0;; ++i) {
-    const Ref<Batcher> each = batcher(i);
-    if (!each) return;
-    each->end_all(why);
-  }
 }
 
 // Lists for example "replicas 1, 3" and returns the number.
@@ -307,7 +299,7 @@ Status Instances::end_idle(const char* call) noexcept {
     yield_this_thread();
   }
   {
-    if (batcher(0))
+    if (batchers_.at(0))
       return failed_precondition(
           "`%s()`: the strategy still has batchers. Call `dist_batcher_destroy()` first.", call);
     const std::lock_guard lock(mutex_);

@@ -221,7 +221,7 @@ void Instances::end_if_none_is_left(const ErrorRecord& why) noexcept {
   }
   ErrorRecord none = why;
   none.code = DIST_UNAVAILABLE;
-  end_items(none);  // first, as in end_all()
+  batchers_.end_all(none);  // first, as in end_all()
   end_queued(none);
 }
 
@@ -374,7 +374,7 @@ Request* Instances::perform(Instance& at, Stay& stay, Request& request) {
   if (next != nullptr) next->prefetch_behind();
   if (request.is_plain() && !request.unlimited) [[likely]] {
     at.endings.own_completed();
-    spares_.put_back(request, request);
+    supply_.put_back(request);
     one_less(at.endings);
   } else {
     request.end(status, status.ok() ? nullptr : &last_error(), at.endings);

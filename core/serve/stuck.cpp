@@ -172,15 +172,6 @@ bool Instances::leave_alone(int rank, Replacement& with) noexcept {
   return true;
 }
 
-// Takes the items of the instance. No thread serves there, so none can join.
-Item* Instances::leave_items_alone(int rank, Request& running) noexcept {
-  Item* items = nullptr;
-  const std::lock_guard lock(batchers_mutex_);
-  for (Batcher* each = batchers_; each != nullptr; each = each->next)
-    each->leave_alone(rank, running, &items);
-  return items;
-}
-
 Status Instances::put_in_place(int rank) noexcept {
   const std::lock_guard lock(mutex_);
   Instance& at = instance(rank);
@@ -213,7 +204,7 @@ void Instances::replace(int rank) noexcept {
               pool_.name_of(rank), prepared.ok() ? "max_replaced is reached" : last_error().message);
     return;
   }
-  Item* const items = leave_items_alone(rank, *with.running);
+  Item* const items = batchers_.leave_alone(rank, *with.running);
   const Status started = put_in_place(rank);
   if (!with.batcher) with.running->end(Status(with.why.code), &with.why, elsewhere_);
   for (Item* each = items; each != nullptr; each = each->next_to_end) each->end_left(with.why);

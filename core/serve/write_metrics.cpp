@@ -47,7 +47,7 @@ class ServeMetrics : private Exposition {
   }
 
   void write_items() {
-    if (!instances_.batcher(0)) return;
+    if (!instances_.batchers().at(0)) return;
     items("dist_items_waiting", "gauge", "Items that no step has had.",
           [](Batcher& of) { return count(of).waiting; });
     items("dist_items_active", "gauge", "Items that instances have.",
@@ -87,7 +87,7 @@ class ServeMetrics : private Exposition {
   template <class Each>
   void for_each_batcher(Each&& each) {
     for (std::size_t i = 0;; ++i) {
-      const Ref<Batcher> of = instances_.batcher(i);
+      const Ref<Batcher> of = instances_.batchers().at(i);
       if (!of) return;
       each(*of);
     }
