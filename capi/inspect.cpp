@@ -85,7 +85,7 @@ dist_status dist_strategy_write_metrics(dist_strategy* strategy, const char* nam
     if (const Ref<Coordinator> coordinator = coordinator_of(self)) {
       write_metrics(coordinator->numbers(), name, out);
     }
-    if (const Instances* const instances = self.known_instances(); instances != nullptr)
+    if (Instances* const instances = self.known_instances(); instances != nullptr)
       write_metrics(*instances, self.recorder(), name, out);
   });
 }

@@ -18,21 +18,21 @@ dist_status call_request(Replica& replica, const Body& self) {
   return reinterpret_cast<dist_replica_fn>(self.function)(wrap(&replica), self.context);
 }
 
-dist_status call_create(Replica& replica, const Instances::Options& self, void** out_state) {
+dist_status call_create(Replica& replica, const InstancesOptions& self, void** out_state) {
   return reinterpret_cast<dist_instance_create_fn>(self.host_create)(wrap(&replica), out_state,
                                                                      self.user_data);
 }
 
-void call_destroy(void* state, const Instances::Options& self) {
+void call_destroy(void* state, const InstancesOptions& self) {
   (void)survived(
       [&] { reinterpret_cast<dist_instance_destroy_fn>(self.host_destroy)(state, self.user_data); });
 }
 
-dist_status call_warm_up(Replica& replica, const Instances::Options& self) {
+dist_status call_warm_up(Replica& replica, const InstancesOptions& self) {
   return reinterpret_cast<dist_replica_fn>(self.host_warm_up)(wrap(&replica), self.user_data);
 }
 
-Status read_instances_options(const dist_instances_options* options, Instances::Options* out) noexcept {
+Status read_instances_options(const dist_instances_options* options, InstancesOptions* out) noexcept {
   dist_instances_options given;
   DIST_TRY(read_options(options, &given, "dist_instances_options"));
   DIST_TRY(require_flag(given.helper_threads, "dist_instances_options.helper_threads"));
@@ -93,7 +93,7 @@ dist_status dist_instances_open(dist_strategy* strategy, const dist_instances_op
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_instances_open", "strategy"));
     DIST_TRY(unwrap(strategy).check_process());
-    Instances::Options wanted;
+    InstancesOptions wanted;
     DIST_TRY(read_instances_options(options, &wanted));
     return unwrap(strategy).instances().open(wanted);
   });

@@ -18,8 +18,8 @@ Batcher::Batcher(Memory& memory, Instances& instances, Options options)
     : Counted(memory),
       instances_(Ref<Instances>::share(&instances)),
       options_(std::move(options)),
-      queue_(memory, instances.num_instances(), options_.queue),
-      armed_(static_cast<std::size_t>(instances.num_instances()), false, &memory),
+      queue_(memory, instances.pool().num_replicas(), options_.queue),
+      armed_(static_cast<std::size_t>(instances.pool().num_replicas()), false, &memory),
       stepping_(armed_.size(), nullptr, &memory) {
   try {
     while (num_steps_ < num_steps_at_work()) add_step(*make_counted<Step>(memory, instances, *this).take());
@@ -65,7 +65,7 @@ Status Batcher::destroy(Batcher* batcher) noexcept {
       // Steps without items that are still queued.
       const std::lock_guard lock(batcher->mutex_);
       for (Step* each = batcher->steps_; each != nullptr; each = each->next_of_all) {
-        if (!instances.withdraw_step(*each)) continue;
+        if (!instances.dispatcher().withdraw_step(*each)) continue;
         batcher->leave_line(*each);
         batcher->put_away(*each);
         batcher->steps_out_.fetch_sub(1, std::memory_order_relaxed);
@@ -144,19 +144,18 @@ Status Batcher::try_submit(const Submission& given, const Place& place, Item** o
         "(`dist_batcher_options.max_bytes`)",
         static_cast<long long>(place.bytes), static_cast<long long>(options_.queue.max_bytes));
   }
-  DIST_TRY(instances_->need_helpers(given, options_.queue.max_delay_ns > 0));
+  DIST_TRY(instances_->helpers().need(given, options_.queue.max_delay_ns > 0));
   DIST_TRY(instances_->accept("dist_batcher_submit"));
   Item* item = nullptr;
   if (const Status made = acquire(&item); !made.ok()) {
-    instances_->ends_one(instances_->elsewhere());
-    instances_->one_less(instances_->elsewhere());
+    end_unseen();
     return made;
   }
   const int64_t now_ns = instances_->host().now_ns();
   item->begin(given, now_ns, out == nullptr ? 1 : 2, instances_->pool().insider());
   item->bucket = bucket;
   item->bytes = place.bytes;
-  item->came_at = instances_->stamp();
+  item->came_at = instances_->dispatcher().stamp();
   const bool linked = item->link();
   bool sooner = false;
   Status refused = kOk;
@@ -177,13 +176,18 @@ Status Batcher::try_submit(const Submission& given, const Place& place, Item** o
   }
   if (!refused.ok()) {
     item->drop();
-    instances_->ends_one(instances_->elsewhere());
-    instances_->one_less(instances_->elsewhere());
+    end_unseen();
     return refused;
   }
-  if (sooner) instances_->deadline_changed();
+  if (sooner) instances_->helpers().deadline_changed();
   if (out != nullptr) *out = item;
   return kOk;
+}
+
+// Counts the end of an item that was counted as accepted, but that nobody has seen.
+void Batcher::end_unseen() noexcept {
+  instances_->tally().elsewhere().one_completed();
+  instances_->lifecycle().delivered(instances_->tally().elsewhere());
 }
 
 // Whether the clock thread must check earlier than planned, because of this item. Must be called under the mutex.
@@ -267,10 +271,10 @@ void Batcher::cancel(Item& item, const char* reason, bool in_signal) noexcept {
     // has left already.
     if (item.in_step()) return tell(item);
     if (!waits && item.instance() < 0) return;
-    leave(item, why.code, instances_->stamp());
+    leave(item, why.code, instances_->dispatcher().stamp());
     arm_waiting(instances_->host().now_ns());
   }
-  in_signal ? item.end_in_signal(why) : item.end(Status(why.code), &why, instances_->elsewhere());
+  in_signal ? item.end_in_signal(why) : item.end(Status(why.code), &why, instances_->tally().elsewhere());
 }
 
 int64_t Batcher::tend() noexcept {
@@ -292,9 +296,9 @@ int64_t Batcher::tend() noexcept {
         continue;
       }
       why = why_over(*over, over_as(*over, now_ns));
-      leave(*over, why.code, instances_->stamp());
+      leave(*over, why.code, instances_->dispatcher().stamp());
     }
-    over->end(Status(why.code), &why, instances_->elsewhere());
+    over->end(Status(why.code), &why, instances_->tally().elsewhere());
   }
 }
 
@@ -312,9 +316,9 @@ void Batcher::end_all(const ErrorRecord& why) noexcept {
         }
       }
       if (one == nullptr) return;
-      leave(*one, why.code, instances_->stamp());
+      leave(*one, why.code, instances_->dispatcher().stamp());
     }
-    one->end(Status(why.code), &why, instances_->elsewhere());
+    one->end(Status(why.code), &why, instances_->tally().elsewhere());
   }
 }
 

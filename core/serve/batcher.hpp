@@ -2,12 +2,12 @@
 // A batcher: it collects items and processes them in steps. A step is one call of a host function on one
 // instance.
 //
-// A step is queued in the instances' queue like a request (Step). It is meant either for one instance, which
+// A step is queued in the dispatcher's queue like a request (Step). It is meant either for one instance, which
 // has items, or for any instance, so that waiting items can join. At most one step per instance and one for
 // any instance are queued at a time. When an instance takes a step, the item queue decides which items are in
 // it. When it is over, the next step of that instance is queued if it has items.
 //
-// Lock order: `mutex_` protects the item queue, and the instances' mutex may be taken under it. No host
+// Lock order: `mutex_` protects the item queue, and the dispatcher's mutex may be taken under it. No host
 // callback is called under either.
 #pragma once
 
@@ -100,6 +100,7 @@ class Batcher final : public Counted {
   ~Batcher() override;
   Status try_submit(const Submission& given, const Place& place, Item** out);
   Status acquire(Item** out);
+  void end_unseen() noexcept;
   int bucket_of(int64_t length) const noexcept;
   bool is_sooner(const Item& item, int64_t now_ns) noexcept;
   int64_t next_event(int64_t now_ns) const noexcept;

@@ -15,6 +15,8 @@ struct alignas(kApart) Endings {
   void own_completed() noexcept {
     completed.store(completed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
+  // For any thread.
+  void one_completed() noexcept { completed.fetch_add(1, std::memory_order_relaxed); }
   std::atomic<uint64_t> completed{0};  // counted just before the completion is published
   std::atomic<uint64_t> delivered{0};  // counted after that, once the host was notified
 };

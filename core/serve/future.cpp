@@ -46,9 +46,9 @@ void Future::unlink() noexcept {
 void Future::end(Status status, const ErrorRecord* why, Endings& by) noexcept {
   Instances& home = home_;
   if (plain_) {
-    home.ends_one(by);
+    by.one_completed();
     let_go();
-    return home.one_less(by);
+    return home.lifecycle().delivered(by);
   }
   if (cancel_) unlink();
   code_ = status.code();
@@ -57,19 +57,19 @@ void Future::end(Status status, const ErrorRecord* why, Endings& by) noexcept {
     if (error_ != nullptr) *error_ = *why;
   }
   leave_budget();
-  home.ends_one(by);
+  by.one_completed();
   const Ref<Completions> completions = std::move(completions_);
   const bool tells = done_ != nullptr;
   // seq_cst: ordered with the checks of waiting threads. After this, the host may release its handle.
   ended_.advance();
-  home.one_ended();
-  if (tells) return home.tell(*this);
+  home.any().announce();
+  if (tells) return home.helpers().teller().tell(*this);
   if (completions) {
     completions->add(*this, true);
   } else {
     let_go();
   }
-  home.one_less(by);
+  home.lifecycle().delivered(by);
 }
 
 void Future::leave_budget() noexcept {
@@ -82,7 +82,7 @@ void Future::end_in_signal(const ErrorRecord& why) noexcept {
   // The released reference may be the last one, but the request must exist until the signal has been
   // delivered.
   hold();
-  end(Status(why.code), &why, home_.elsewhere());
+  end(Status(why.code), &why, home_.tally().elsewhere());
   cancel_ = std::move(kept);
   linked_ = linked;
   if (uses_.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle();
@@ -126,7 +126,7 @@ Status Future::wait_any(RequestHandle* const* works, std::size_t n, int64_t time
         "`dist_request_wait_any()`: requests[0] and requests[%zu] belong to different strategies", i);
   }
   std::size_t at = n;
-  // seq_cst: see Instances::one_ended().
+  // seq_cst: see AnyCompletion.
   const auto done = [&] {
     for (at = 0; at < n && works[at]->future().ended_.value.load(std::memory_order_seq_cst) == 0; ++at) {
     }
@@ -138,17 +138,17 @@ Status Future::wait_any(RequestHandle* const* works, std::size_t n, int64_t time
   // Futures of a destroyed strategy have completed.
   std::optional<BudgetStay> stay;
   if (!done()) {
-    DIST_TRY(home_.check_wait(call));
+    DIST_TRY(check_wait(home_.pool(), call));
     stay.emplace(home_.pool().insider());
   }
   const Host& host = home_.host();
   const int64_t end_ns = timeout_ns > 0 ? deadline_after(host.now_ns(), timeout_ns) : 0;
-  const Instances::AwaitsSeveral awaits(home_, n > 1);
-  Word& word = n == 1 ? ended_ : home_.ends();
+  const AnyCompletion::Waiting waiting(home_.any(), n > 1);
+  Word& word = n == 1 ? ended_ : home_.any().completions();
   while (at == n && !spin_eagerly(home_.spins_eagerly(), WaitPolicy{}, done)) {
     const uint32_t seen = word.value.load(std::memory_order_acquire);
     if (done()) break;
-    const int64_t left = home_.help_and_left(end_ns);
+    const int64_t left = home_.helpers().clock().help_and_left(end_ns);
     if (end_ns != 0 && host.now_ns() >= end_ns) {
       return fail(DIST_DEADLINE_EXCEEDED,
                   "`%s()`: the request did not complete within %s. It continues to run.", call,

@@ -16,13 +16,13 @@
 #include "core/base/cancel.hpp"
 #include "core/comm/word.hpp"
 #include "core/run/replica_pool.hpp"
+#include "core/serve/completions.hpp"
 #include "core/serve/endings.hpp"
 #include "core/serve/lines.hpp"
 #include "core/serve/request_handle.hpp"
 
 namespace dist {
 
-class Completions;
 class Instances;
 
 // The arguments of dist_submit().
@@ -94,7 +94,7 @@ class Future : public RequestHandle, private Cancel::Link {
   // The handle that completions pass to the host for one arrival, which is the last one or not.
   virtual RequestHandle& arrival(bool) noexcept { return *this; }
   std::atomic<bool> cancel_asked{false};
-  bool cancelled_with_all = false;  // for requests, under the instances' mutex
+  bool cancelled_with_all = false;  // for requests, under the dispatcher's mutex
 
  protected:
   Future(Memory& memory, Instances& home) noexcept : RequestHandle(memory), home_(home) {}

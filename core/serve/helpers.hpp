@@ -1,64 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads that serve instances besides the replicas: the clock thread, which ends queued requests whose
-// deadline has expired and detects stuck functions, and the teller, which calls `done` callbacks. Each is
-// started on first use.
+// The threads that serve instances besides the replicas. Each is started on first use, and only if the strategy may
+// have threads of its own.
 #pragma once
 
 #include <atomic>
-#include <cstdint>
-#include <mutex>
 
-#include "core/base/memory.hpp"
-#include "core/base/os/thread.hpp"
-#include "core/base/status.hpp"
-#include "core/comm/word.hpp"
-#include "core/serve/completions.hpp"
+#include "core/serve/clock_thread.hpp"
+#include "core/serve/teller.hpp"
 
 namespace dist {
 
-class Instances;
-class Future;
-
 class Helpers {
  public:
-  Helpers(Memory& memory, Instances& instances);
-  ~Helpers();
+  Helpers(Memory& memory, const ReplicaPool& pool, const Host& host, Lifecycle& lifecycle, Tally& tally,
+          Dispatcher& dispatcher, Withdrawals& withdrawals, Replacements& replacements)
+      : allowed_(pool.threads() != DIST_THREADS_HOST),
+        alarm_(dispatcher.alarm()),
+        clock_(pool, host, alarm_, withdrawals, replacements),
+        teller_(memory, pool, lifecycle, tally.elsewhere()) {}
+  Helpers(const Helpers&) = delete;
+  Helpers& operator=(const Helpers&) = delete;
 
-  // Must be called before a request that needs the thread is accepted.
-  Status need_clock() noexcept;
-  Status need_teller() noexcept;
-  bool has_clock() const noexcept { return has_clock_.load(std::memory_order_acquire); }
-  // The earliest deadline has changed.
-  void deadline_changed() noexcept { changed_.advance(); }
-  // Takes over a reference to a future, whose `done` callback the teller will call.
-  void tell(Future& future) noexcept {
-    untold_.fetch_add(1, std::memory_order_relaxed);
-    ended_->add(future, true);
+  void allow(bool allowed) noexcept { allowed_.store(allowed, std::memory_order_relaxed); }
+  // Starts the threads that a submission needs. `clock`: it needs the clock thread even without a deadline.
+  Status need(const Submission& given, bool clock) noexcept {
+    if (given.done == nullptr && (clock_.runs() || (!clock && given.timeout_ns <= 0))) [[likely]]
+      return kOk;
+    return start(given, clock);
   }
-  // Whether some `done` callback is yet to be called.
-  bool has_untold() const noexcept { return untold_.load(std::memory_order_relaxed) != 0; }
-  bool telling() const noexcept { return teller_id_.load(std::memory_order_relaxed) == this_thread(); }
-  // Deadlines are ignored from now on.
-  void stop_clock() noexcept;
+  ClockThread& clock() noexcept { return clock_; }
+  Teller& teller() noexcept { return teller_; }
+  const Teller& teller() const noexcept { return teller_; }
+  // The earliest deadline has changed.
+  void deadline_changed() noexcept { alarm_.advance(); }
   // Ends the threads after they have finished their work.
-  void stop() noexcept;
+  void stop() noexcept {
+    clock_.stop();
+    teller_.stop();
+  }
 
  private:
-  static void* watch_clock(void* self);
-  static void* tell_host(void* self);
-  Status start(Thread& thread, void* (*main)(void*), const char* name) noexcept;
+  Status start(const Submission& given, bool clock) noexcept;
 
-  Instances& instances_;
-  std::mutex starting_;
-  Thread clock_;
-  Thread teller_;
-  std::atomic<bool> has_clock_{false};
-  std::atomic<bool> has_teller_{false};
-  std::atomic<std::uintptr_t> teller_id_{0};
-  std::atomic<bool> stopping_{false};
-  std::atomic<std::size_t> untold_{0};
-  Word changed_;
-  Ref<Completions> ended_;
+  std::atomic<bool> allowed_;
+  Word& alarm_;
+  ClockThread clock_;
+  Teller teller_;
 };
 
 }  // namespace dist

@@ -65,7 +65,7 @@ void Item::cut_off() noexcept {
 
 void Item::end_left(const ErrorRecord& stuck) noexcept {
   const ErrorRecord own = batcher_.why_left(*this, stuck);
-  finish(Status(own.code), &own, home().elsewhere());
+  finish(Status(own.code), &own, home().tally().elsewhere());
 }
 
 void Item::come_back() noexcept {
@@ -157,10 +157,10 @@ Status Item::take(int64_t timeout_ns, void** out) noexcept {
     if (was_full) batcher_.has_room_again(*this);
     if (*out != nullptr || over || timeout_ns == 0) return kOk;
     if (!std::exchange(may_wait, true)) {
-      DIST_TRY(home().check_wait("dist_request_take"));
+      DIST_TRY(check_wait(home().pool(), "dist_request_take"));
       stay.emplace(home().pool().insider());
     }
-    const int64_t left = home().help_and_left(end_ns);
+    const int64_t left = home().helpers().clock().help_and_left(end_ns);
     if (end_ns != 0 && host.now_ns() >= end_ns) return kOk;
     if (left == 0) continue;
     const auto changed = [&] { return news_.value.load(std::memory_order_seq_cst) != seen; };

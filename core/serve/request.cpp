@@ -5,9 +5,9 @@
 
 namespace dist {
 
-void Request::cancel() noexcept { home().cancel(*this); }
+void Request::cancel() noexcept { home().withdrawals().cancel(*this); }
 
-void Request::cancelled(const char* reason) noexcept { home().withdraw_cancelled(*this, reason); }
+void Request::cancelled(const char* reason) noexcept { home().withdrawals().cancel_in_signal(*this, reason); }
 
 void Request::recycle() noexcept { home().recycle(*this); }
 

@@ -35,6 +35,10 @@ class RequestSupply {
     return *out != nullptr ? kOk : make(home, out);
   }
   void put_back(Request& request) noexcept { spares_.put_back(request, request); }
+  // Counts the requests that keep their instances allocated (Request::keeps_home).
+  void count_kept() noexcept { kept_.fetch_add(1, std::memory_order_relaxed); }
+  void count_released() noexcept { kept_.fetch_sub(1, std::memory_order_release); }
+  bool has_kept() const noexcept { return kept_.load(std::memory_order_acquire) != 0; }
 
  private:
   struct Slab;
@@ -42,6 +46,7 @@ class RequestSupply {
 
   Spares spares_;
   std::atomic<Slab*> slabs_{nullptr};  // the memory of all requests
+  std::atomic<std::size_t> kept_{0};
 };
 
 }  // namespace dist

@@ -44,7 +44,7 @@ void Batcher::stand_in_line(int wants, int32_t priority) noexcept {
   steps_out_.fetch_add(1, std::memory_order_relaxed);
   retain();
   wants == kAnyInstance ? void(any_ = &step) : void(armed_[static_cast<std::size_t>(wants)] = true);
-  instances_->enqueue_step(step);
+  instances_->dispatcher().enqueue_step(step);
 }
 
 void Batcher::leave_line(const Step& step) noexcept {
@@ -63,7 +63,7 @@ void Batcher::arm(int instance) noexcept {
 // instance with room. Instances with a queued or running step of their own find the waiting items by
 // themselves.
 void Batcher::arm_for(int32_t priority, int64_t now_ns) noexcept {
-  if (any_ != nullptr) return instances_->raise_step(*any_, priority);
+  if (any_ != nullptr) return instances_->dispatcher().raise_step(*any_, priority);
   if (!by_name_ && queue_.has_empty_instance()) return stand_in_line(kAnyInstance, priority);
   for (int i = 0; i < queue_.num_instances(); ++i) {
     if (queue_.is_stepping(i) || armed_[static_cast<std::size_t>(i)] || !queue_.could_join(i, now_ns))
@@ -85,7 +85,7 @@ bool Batcher::form(Step& step, int instance) noexcept {
     leave_line(step);
     step.is_taken = true;
     step.at = instance;
-    step.begun_at = instances_->stamp();
+    step.begun_at = instances_->dispatcher().stamp();
     // Items that were cancelled or have expired.
     for (std::size_t i = 0; i < queue_.items(instance).size();) {
       auto& item = static_cast<Item&>(*queue_.items(instance)[i]);
@@ -106,7 +106,7 @@ bool Batcher::form(Step& step, int instance) noexcept {
     by_name_ = any && queue_.num_waiting() == waited && queue_.is_due(now_ns);
     arm_waiting(now_ns);
   }
-  end_chain(over, kOk, nullptr, instances_->elsewhere());
+  end_chain(over, kOk, nullptr, instances_->tally().elsewhere());
   return !step.items().empty();
 }
 
@@ -157,7 +157,7 @@ void Batcher::over(Step& step, Status status, const ErrorRecord* why, Endings& b
     if (!step.is_taken) {
       leave_line(step);
     } else if (!step.items().empty()) {
-      const uint64_t now = instances_->stamp();
+      const uint64_t now = instances_->dispatcher().stamp();
       count_step(step, now);
       queue_.end_step(step.at, [&](BatchQueue::Entry& each) {
         auto& item = static_cast<Item&>(each);
@@ -203,7 +203,7 @@ void Batcher::put_away(Step& step) noexcept {
 void Batcher::tell(Item& item) noexcept {
   queue_.tell(item);
   const int instance = item.instance();
-  instances_->tell_step(instance, *stepping_[static_cast<std::size_t>(instance)]);
+  instances_->dispatcher().tell_step(instance, *stepping_[static_cast<std::size_t>(instance)]);
 }
 
 Status Batcher::provide_step() noexcept {
@@ -224,7 +224,7 @@ Status Batcher::provide_step() noexcept {
 void Batcher::leave_alone(int instance, Request& running, Item** chain) noexcept {
   const std::lock_guard lock(mutex_);
   const int64_t now_ns = instances_->host().now_ns();
-  const uint64_t now = instances_->stamp();
+  const uint64_t now = instances_->dispatcher().stamp();
   const bool is_own = running.batcher() == this;
   const bool cancelled = is_own && running.cancel_asked.load(std::memory_order_relaxed);
   // From the back, so that no item moves; the first item becomes the first of the chain.

@@ -2,14 +2,17 @@
 // The state that an abandoned function keeps: it did not return although it was told to, and its replica has
 // got a new thread. The old thread cleans up here when its function returns.
 //
-// Invariant: after take_rest(), only the old thread uses this object.
+// | this object is used by | until |
+// |---|---|
+// | the thread that abandons the function | take_rest() |
+// | the old thread | end(), which releases it |
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
 #include "core/run/inner_pool.hpp"
-#include "core/serve/instances.hpp"
+#include "core/serve/instances_options.hpp"
 #include "core/serve/item.hpp"
 #include "core/trace/recorder.hpp"
 
@@ -17,10 +20,11 @@ namespace dist {
 
 class Stuck final : public Counted {
  public:
-  // Throws std::bad_alloc.
-  Stuck(Memory& memory, Instances& instances, const Instances::Options& options)
+  // `keeps` stays allocated until end(), and with it `count`, which end() decrements. Throws std::bad_alloc.
+  Stuck(Memory& memory, Counted& keeps, std::atomic<int>& count, const InstancesOptions& options)
       : Counted(memory),
-        instances_(Ref<Instances>::share(&instances)),
+        keeps_(Ref<Counted>::share(&keeps)),
+        count_(count),
         options_(options),
         recorder_(memory, ReplicaCount(1)) {}
 
@@ -42,9 +46,10 @@ class Stuck final : public Counted {
  private:
   ~Stuck() override = default;
 
-  const Ref<Instances> instances_;
-  Instances::Options options_;  // a copy: the instances may have been reopened with others
-  FlightRecorder recorder_;     // never read: the new thread writes to the replica's recorder
+  const Ref<Counted> keeps_;
+  std::atomic<int>& count_;
+  InstancesOptions options_;  // a copy: the instances may have been reopened with others
+  FlightRecorder recorder_;   // never read: the new thread writes to the replica's recorder
   InnerPool* pool_ = nullptr;
   Item* items_ = nullptr;
   Request* step_ = nullptr;

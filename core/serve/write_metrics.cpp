@@ -20,7 +20,7 @@ constexpr uint64_t bound_ns(int bound) noexcept { return uint64_t{1000} << bound
 
 class ServeMetrics : private Exposition {
  public:
-  ServeMetrics(const Instances& instances, const FlightRecorder& recorder, const char* strategy,
+  ServeMetrics(Instances& instances, const FlightRecorder& recorder, const char* strategy,
                TextOut& out) noexcept
       : Exposition(strategy, out), instances_(instances), recorder_(recorder) {}
 
@@ -119,8 +119,8 @@ class ServeMetrics : private Exposition {
 
   void histogram(const char* name, const char* help, const Histogram RequestNumbers::*which) {
     family(name, "histogram", help);
-    for (int rank = 0; rank < instances_.num_instances(); ++rank)
-      times({name, "replica", instances_.name_of(rank)}, instances_.numbers(rank).*which);
+    for (const Instance& each : instances_.dispatcher().instances())
+      times({name, "replica", instances_.pool().name_of(each.rank)}, each.numbers.*which);
   }
 
   void histogram(const char* name, const char* help, const Histogram ItemNumbers::*which) {
@@ -183,7 +183,7 @@ class ServeMetrics : private Exposition {
     value(all);
   }
 
-  const Instances& instances_;
+  Instances& instances_;
   const FlightRecorder& recorder_;
 };
 
@@ -191,8 +191,8 @@ class ServeMetrics : private Exposition {
 
 void explain(Instances& instances, TextOut& out) {
   const Instances::Counts now = instances.counts();
-  const Instances::Options options = instances.options();
-  out.add("  instances: %d, %s\n", instances.num_instances(), instances.phase_name());
+  const InstancesOptions options = instances.options();
+  out.add("  instances: %d, %s\n", instances.pool().num_replicas(), instances.lifecycle().name());
   out.add("  requests: %llu running, %llu queued (at most %zu)\n",
           static_cast<unsigned long long>(now.running), static_cast<unsigned long long>(now.queued),
           options.max_queued);
@@ -212,8 +212,7 @@ void explain(Instances& instances, TextOut& out) {
   }
 }
 
-void write_metrics(const Instances& instances, const FlightRecorder& recorder, const char* strategy,
-                   TextOut& out) {
+void write_metrics(Instances& instances, const FlightRecorder& recorder, const char* strategy, TextOut& out) {
   ServeMetrics metrics(instances, recorder, strategy, out);
   metrics.write_requests();
   metrics.write_items();

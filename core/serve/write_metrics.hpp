@@ -10,8 +10,7 @@
 namespace dist {
 
 // `strategy`: label of every sample; NULL: none.
-void write_metrics(const Instances& instances, const FlightRecorder& recorder, const char* strategy,
-                   TextOut& out);
+void write_metrics(Instances& instances, const FlightRecorder& recorder, const char* strategy, TextOut& out);
 
 // Writes the group "Serving" of dist_strategy_explain().
 void explain(Instances& instances, TextOut& out);
