@@ -13,8 +13,7 @@ constexpr double kFallAsleepUs = 2e6;
 constexpr int kTrialIterations = 4, kTrialBatches = 3;
 // On a busy machine, each batch costs a spinning peer a time slice. libdist sleeps instead.
 constexpr int kMostBatches = 50;
-constexpr double kTooSlow = 4;  // slower forms than this multiple of the group's fastest are left out after
-                                // the trial
+constexpr double kTooSlow = 4;  // times the group's fastest in the trial; slower forms are left out
 
 bool find_group(const std::string& word, PeerGroup& group) {
   const auto is_it = [&](PeerGroup each) { return word == group_word(group = each); };

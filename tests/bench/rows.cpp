@@ -102,8 +102,7 @@ std::vector<RowSpec> all_rows(const Settings& settings) {
         for (const size_t bytes : kSizes) rows.push_back({kAllReduce, r, pace, DIST_F32, bytes, layout});
       }
     }
-    for (const size_t bytes : kSizes) {  // above 1 MiB, the operation takes much longer than the pause's
-                                         // effect
+    for (const size_t bytes : kSizes) {  // above 1 MiB, the effect of a pause is small
       if (bytes <= kMiB) rows.push_back({kAllReduce, r, Pace::kPaused, DIST_F32, bytes, Layout::kInPlace});
     }
     rows.push_back({kAllReduce, r, Pace::kHot, DIST_F32, 64 * kMiB, Layout::kOneOutput});

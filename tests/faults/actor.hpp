@@ -24,8 +24,7 @@ struct Scene {
                                             // until they are stopped
   std::atomic<bool> cancelled{false};       // from outside
   std::atomic<bool> run_is_back{false};     // the members' run
-  std::atomic<bool> beside_is_back{false};  // the run of the other replica's devices, if the members are
-                                            // devices
+  std::atomic<bool> beside_is_back{false};  // the other replica has returned
 
   // Waits until all members except the guilty one and `beside` have reached the phase.
   void await_peers(int phase, int beside = -1) const {

@@ -133,8 +133,8 @@ bool means_something(const Cell& cell) {
     case Fault::kStalled: return cell.order == Order::kPeersFirst;
     case Fault::kWorkCancelled: return cell.form != Form::kBlocking && cell.order == Order::kPeersFirst;
     case Fault::kPastDeadline:
-      return cell.threads != DIST_THREADS_HOST && cell.order == Order::kPeersFirst;  // only runs have a
-                                                                                     // deadline
+      // Only runs have a deadline.
+      return cell.threads != DIST_THREADS_HOST && cell.order == Order::kPeersFirst;
     case Fault::kOppositeGroups: return cell.grouped || cell.collective == DIST_COLLECTIVE_MERGE_CALL;
     default: return true;
   }

@@ -250,8 +250,7 @@ SideBySide table_of(const std::vector<Peer>& peers, const std::vector<Compared>&
   SideBySide table;
   table.columns.push_back("libdist");
   for (const Peer& peer : peers) {
-    const size_t blank = peer.offer.label.find(' ');  // the rest of the label distinguishes peers with the
-                                                      // same name
+    const size_t blank = peer.offer.label.find(' ');  // the rest distinguishes peers of one name
     table.columns.push_back(peer.name + (blank == std::string::npos ? "" : peer.offer.label.substr(blank)));
   }
   for (const Compared& fault : faults) {

@@ -72,8 +72,7 @@ struct ProcessPage {
   };
 
   WorkerCell cell;
-  int64_t timeout_ns = 0;            // of late members, or of all members that wait for a worker that never
-                                     // starts
+  int64_t timeout_ns = 0;  // of late members, or of members that wait for a worker that never starts
   std::atomic<uint32_t> changes{0};  // the word on which processes wait
   std::atomic<int64_t> cause_ns{0};
   std::atomic<bool> inside{

@@ -101,8 +101,7 @@ class Explorer {
   int running_ = -1;
   std::size_t depth_ = 0;
   std::vector<Choice> choices_;
-  std::unordered_map<uint64_t, Mask> visited_;  // states, each with the transitions that were asleep at every
-                                                // visit
+  std::unordered_map<uint64_t, Mask> visited_;  // with the transitions that were asleep at every visit
   std::string fault_;
   std::vector<std::string> trace_;
   bool tracing_ = false;

@@ -30,8 +30,7 @@ struct Plan {
   std::size_t most_bytes = std::size_t{1} << 20;  // 1 = by owners, one unit at a time
   bool dies = false;                              // either worker, at any moment
   bool cancels = false;                           // either worker's group, at any moment
-  dist_status report = DIST_OK;                   // expected from the programs without a disturbance, with
-                                                  // its culprit
+  dist_status report = DIST_OK;                   // expected without a disturbance, with its culprit
   int culprit = -1;
 };
 

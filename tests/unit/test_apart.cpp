@@ -72,19 +72,11 @@ void it_looks_when_it_keeps_meeting(void**) {
   constexpr int64_t kSoon = kStart + Beside::kIntervalNs - 1;
   constexpr int64_t kLater = kStart + Beside::kIntervalNs;
   constexpr Wait kWaits[] = {
-      {true, kStart, false},
-      {true, kStart, false},
-      {false, kStart, false},  // not in a row
-      {true, kStart, false},
-      {true, kStart, false},
-      {true, kStart, true},  //
-      {true, kLater, false},
-      {true, kLater, false},  // the count has started again
-      {true, kSoon, false},
-      {true, kSoon, false},  // too soon after the previous
-                             // look
-      {true, kLater, true},
-      {false, kLater, false},  //
+      {true, kStart, false}, {true, kStart, false},  {false, kStart, false},  // not in a row
+      {true, kStart, false}, {true, kStart, false},  {true, kStart, true},    //
+      {true, kLater, false}, {true, kLater, false},                           // the count has started again
+      {true, kSoon, false},  {true, kSoon, false},                            // too soon
+      {true, kLater, true},  {false, kLater, false},                          //
   };
   Beside beside;
   for (const Wait& wait : kWaits)

@@ -294,8 +294,7 @@ void known_answers(void**) {
       {DIST_F32, {0x4B800000, 0x3F800000, 0x00000001}, 1, 0x4B800001},  // just above it, by 2^-149
       {DIST_F32, {0x4B800000, 0x3F800000, 0x80000001}, 1, 0x4B800000},
       {DIST_F32, {0x7F7FFFFF, 0x00000001, 0xFF7FFFFF}, 1, 0x00000001},
-      {DIST_F32, {0x7F7FFFFF, 0x7F7FFFFF, 0xFF7FFFFF}, 1, 0x7F7FFFFF},  // no infinity as an intermediate
-                                                                        // result
+      {DIST_F32, {0x7F7FFFFF, 0x7F7FFFFF, 0xFF7FFFFF}, 1, 0x7F7FFFFF},  // no infinity in between
       {DIST_F32, {0x7F7FFFFF, 0x73000000}, 1, 0x7F800000},              // plus half a last place: infinity
       {DIST_F32, {0x7F7FFFFF, 0x73000000, 0x80000001}, 1, 0x7F7FFFFF},
       {DIST_F32, {0x7F800000, 0xFF800000}, 1, 0x7FC00000},

@@ -302,8 +302,8 @@ void pinned_threads_are_counted(void**) {
   std::vector<int> counts(CpuSet::kMost);
   count_pinned("dist-test", counts);
   int none[1] = {0};
-  count_pinned("dist-test", std::span<int>(none, cpus.back() == 0 ? 0 : 1));  // fills the array as far as it
-                                                                              // reaches
+  // Fills the array as far as it reaches.
+  count_pinned("dist-test", std::span<int>(none, cpus.back() == 0 ? 0 : 1));
   for (Held& each : held) {
     each.may_end = true;
     each.thread.join();

@@ -72,8 +72,7 @@ const Known kKnown[] = {
     {DIST_F16, DIST_REDUCE_SUM, {0x3C00, 0x1000, 0x1000}, 0x3C01},
     {DIST_F16, DIST_REDUCE_SUM, {0x7BFF, 0x4C00}, 0x7C00},          // 65504 + 16: a tie, to infinity
     {DIST_F16, DIST_REDUCE_SUM, {0x7BFF, 0x4BFF}, 0x7BFF},          // just below the tie
-    {DIST_F16, DIST_REDUCE_SUM, {0x7BFF, 0x7BFF, 0xFBFF}, 0x7BFF},  // the partial sum exceeds the range of
-                                                                    // f16
+    {DIST_F16, DIST_REDUCE_SUM, {0x7BFF, 0x7BFF, 0xFBFF}, 0x7BFF},  // the partial sum is too large
     {DIST_F16, DIST_REDUCE_SUM, {0x0001, 0x03FF}, 0x0400},
     {DIST_F16, DIST_REDUCE_MEAN, {0x0001, 0x0000}, 0x0000},  // 2^-25: a tie, to zero
     {DIST_F16, DIST_REDUCE_MEAN, {0x8001, 0x8000}, 0x8000},
@@ -81,8 +80,7 @@ const Known kKnown[] = {
     {DIST_F16, DIST_REDUCE_MIN, {0x0000, 0x8000}, 0x8000},
     {DIST_F16, DIST_REDUCE_MAX, {0x7C01, 0x3C00}, kNan},
     {DIST_F16, DIST_REDUCE_SUM, {0x7C00, 0xFC00}, kNan},
-    {DIST_F16, DIST_REDUCE_PROD, {0x1400, 0x0200, 0x6400}, 0x0200},  // the intermediate result 2^-25 is not
-                                                                     // an f16
+    {DIST_F16, DIST_REDUCE_PROD, {0x1400, 0x0200, 0x6400}, 0x0200},  // 2^-25 is not an f16
     {DIST_BF16, DIST_REDUCE_SUM, {0x3F80, 0x3B80, 0x3B80}, 0x3F81},
     {DIST_BF16, DIST_REDUCE_SUM, {0x7F7F, 0x7B00}, 0x7F80},
     {DIST_BF16, DIST_REDUCE_SUM, {0x7F7F, 0x7A80}, 0x7F7F},

@@ -35,8 +35,7 @@ void any_bytes_become_a_line(void**) {
       {"\xF4\x90\x80\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},  // too large
       {"\xF0\x9F\x98", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},                  // cut
       {"a\nb\tc\r\x1b[31m\x7f", "a\\nb\\tc\\x0d\\x1b[31m\\x7f"},
-      {"\xC2\x85\xC2\xA0", "\\x85\xC2\xA0"},  // the first is a C1 control character, the second is not a
-                                              // control character
+      {"\xC2\x85\xC2\xA0", "\\x85\xC2\xA0"},  // only the first is a control character
   };
   for (const auto& each : cases) {
     char out[64];

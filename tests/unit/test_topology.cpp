@@ -145,8 +145,7 @@ Status make_all(Memory& memory) {
   DIST_TRY(Topology::create(memory, mesh, coordinates.data(), 2, 8, &topology));
   DIST_TRY(Topology::create(memory, mesh, topology->device_coordinates().data(), 2, 8, &again));
   if (again->explain().empty()) return invalid_argument("no words");
-  DIST_TRY(Topology::create(memory, mesh, coordinates.data(), 1, 8, &topology));  // half of the coordinates
-                                                                                  // are missing
+  DIST_TRY(Topology::create(memory, mesh, coordinates.data(), 1, 8, &topology));  // one half is missing
   const Numbers block = {2, 1, 1, 2};
   for (const auto& on : {topology, again}) {
     for (const dist_device_order order : {DIST_DEVICE_ORDER_AUTO, DIST_DEVICE_ORDER_MESH}) {

@@ -251,8 +251,8 @@ void asynchronous_ones_overlap(void**) {
   const uint64_t first = flight[LocalReplica{0}].issue(arrival);
   arrival.round = 2;
   const uint64_t second = flight[LocalReplica{0}].issue(arrival);
-  take_part(flight[LocalReplica{0}], 1, 1, "blocking");  // asynchronous collectives have a separate series of
-                                                         // numbers
+  // Asynchronous collectives have a separate series of numbers.
+  take_part(flight[LocalReplica{0}], 1, 1, "blocking");
   flight[LocalReplica{0}].complete(second, DIST_OK);
   {
     const Snapshot snapshot(flight, *memory);

@@ -7,8 +7,7 @@
 #include <cstdlib>
 
 namespace {
-std::atomic<int64_t> until_failure{-1};  // number of allocations that succeed before one fails; < 0 = all
-                                         // succeed
+std::atomic<int64_t> until_failure{-1};  // allocations before the one that fails; < 0: none fails
 std::atomic<int64_t> live{0};
 std::atomic<int64_t> live_of_library{0};
 

@@ -44,8 +44,7 @@ struct Settings {
 struct Row {
   int members;
   double cpus;    // of the quota; 0 = none
-  bool products;  // compute products between the all_reduces; `target` then applies to the time of an
-                  // all_reduce
+  bool products;  // with products between the all_reduces; `target` is then for one all_reduce
   MaybeTarget target;
 };
 

@@ -56,8 +56,7 @@ class Part {
   const int me_;
   std::vector<std::size_t> elements_;
   std::vector<Layer> layers_;
-  std::vector<double> until_;  // by layer: the part of the pass that has been computed when its gradients are
-                               // complete
+  std::vector<double> until_;  // by layer: the computed part of the pass when its gradients are complete
   std::vector<float*> gradients_;
   int step_ = 0;  // counted over all turns
   int step_of_turn_ = 0;

@@ -21,8 +21,7 @@ namespace bench::peers {
 namespace {
 
 constexpr size_t kCount = 256;
-constexpr double kPeersAreInsideUs = 20e3;  // time after which a peer that announced the call is certainly
-                                            // inside
+constexpr double kPeersAreInsideUs = 20e3;  // a peer that announced the call is inside by then
 constexpr double kLookUs = 1e3;
 
 template <class T>

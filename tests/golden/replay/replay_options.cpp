@@ -210,8 +210,7 @@ void replay_options(Replay& replay) {
       {"collective_hints", replay_communication},
       {"run_options", replay_run_options},
       {"input_options", replay_input_options},
-      {"xla_options", [](Replay&) {}},                          // options of a compiler that libdist does not
-                                                                // have
+      {"xla_options", [](Replay&) {}},                          // libdist has no such compiler
       {"communication_implementation_values", [](Replay&) {}},  // only libdist.tf has them
       {"input_replication_mode_values", [](Replay& r) { record_names(r, DIST_ENUM_INPUT_MODE); }},
       {"variable_synchronization_values", [](Replay& r) { record_numbers(r, DIST_ENUM_SYNCHRONIZATION); }},

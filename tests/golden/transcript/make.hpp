@@ -209,8 +209,7 @@ class Make {
   template <class Fn>
   Fn function() {
     function_ = player_.function(line_);
-    if constexpr (is_table<Fn>) {  // read by libdist at any time and from any thread, so all elements are
-                                   // made now
+    if constexpr (is_table<Fn>) {  // libdist may read it at any time, so all elements are made now
       for (const auto& element : line_.below) player_.perform_below(*element);
     }
     return trampoline_of<Fn>();
