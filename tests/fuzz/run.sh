@@ -5,7 +5,7 @@
 set -eu
 dir=$1 seconds=60 status=0
 here=$(dirname -- "$0")
-targets='assignment carrier checkpoint cluster_spec collectives connect_token csv grpc_link kubernetes options parameter_server partition rendezvous rpc slurm tensors texts tf_config topology workers'
+targets='assignment carrier checkpoint cluster_spec collectives connect_token csv grpc_link kubernetes options parameter_server partition rendezvous rpc slurm tensors texts tf_config workers'
 for argument in "${@:2}"; do
   case " $targets " in
     *" $argument "*) targets=$argument ;;
