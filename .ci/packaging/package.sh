@@ -209,10 +209,11 @@ package_go() {
   libdir=lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)
   # shellcheck disable=SC2086
   run meson setup "$out/source/build" "$out/source" $part_of_it -Dexamples=disabled -Ddefault_library=static -Disal=disabled \
-    -Dgrpc=disabled -Dgloo=disabled --prefix=/usr "--libdir=$libdir"
+    -Dgrpc=disabled -Dgloo=disabled --prefix=/usr "--libdir=$libdir" -Dcpp_args=-fno-gnu-unique
   run meson compile -C "$out/source/build" libdist:static_library
   mkdir -p "$dir"
-  # One object that defines only the functions of libdist, so that a program can contain another oneTBB or hwloc.
+  # One object that defines only the functions of libdist, so that a program can contain another oneTBB or hwloc. objcopy
+  # cannot hide unique symbols, so there are none (-fno-gnu-unique).
   run ld -r --force-group-allocation --whole-archive "$out/source/build/capi/libdist.a" --no-whole-archive \
     "$out/static/libtbb.a" "$out/static/libhwloc.a" -o "$dir/dist.o"
   run objcopy --wildcard --keep-global-symbol='dist_*' --strip-unneeded "$dir/dist.o"

@@ -14,8 +14,8 @@ flags="-O2 -fPIC -ffile-prefix-map=$folder=."
 "$here/../debian_source.sh" libtbb-dev "$folder/onetbb"
 "$here/../debian_source.sh" libhwloc-dev "$folder/hwloc"
 set -x
-cmake -S "$folder/onetbb/source" -B "$folder/onetbb/build" -G Ninja -DCMAKE_BUILD_TYPE=None "-DCMAKE_CXX_FLAGS=$flags -DNDEBUG" \
-  -DBUILD_SHARED_LIBS=OFF -DTBB_ENABLE_IPO=OFF -DTBB_TEST=OFF -DTBB_STRICT=OFF -DTBBMALLOC_BUILD=OFF \
+cmake -S "$folder/onetbb/source" -B "$folder/onetbb/build" -G Ninja -DCMAKE_BUILD_TYPE=None \
+  "-DCMAKE_CXX_FLAGS=$flags -fno-gnu-unique -DNDEBUG" -DBUILD_SHARED_LIBS=OFF -DTBB_ENABLE_IPO=OFF -DTBB_TEST=OFF -DTBB_STRICT=OFF -DTBBMALLOC_BUILD=OFF \
   -DTBB_DISABLE_HWLOC_AUTOMATIC_SEARCH=ON
 cmake --build "$folder/onetbb/build"
 cp "$folder"/onetbb/build/*/libtbb.a "$folder/"
