@@ -179,7 +179,7 @@ void Arena::wait_for_tasks() const noexcept {
 }
 
 Status Arena::submit(Task task, void* context, uint32_t number, int copies) {
-  if (!start()) return fail(DIST_RESOURCE_EXHAUSTED, "no memory: oneTBB could not start");
+  if (!start()) return fail(DIST_RESOURCE_EXHAUSTED, "out of memory: oneTBB could not start");
   const std::shared_ptr<Tasks>& tasks = started_->tasks();
   try {
     for (int i = 0; i < copies; ++i) {
@@ -246,7 +246,7 @@ Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part,
     });
   } catch (const std::exception& error) {
     if (executor_.execute == nullptr) started_->arena().abandon();
-    return fail(DIST_RESOURCE_EXHAUSTED, "%s could not share out a loop over %d threads: %s",
+    return fail(DIST_RESOURCE_EXHAUSTED, "%s could not divide a loop among %d threads: %s",
                 executor_.execute != nullptr ? "the host's executor" : "oneTBB", max_threads(), error.what());
   }
   return kOk;

@@ -49,8 +49,7 @@ class Loop final : public Counted {
     try {
       work();
     } catch (abi::__forced_unwind&) {
-      keep(std::make_exception_ptr(
-          std::runtime_error("a thread of the executor's ended inside a part of the loop")));
+      keep(std::make_exception_ptr(std::runtime_error("an executor thread ended inside a part of the loop")));
       throw;
     } catch (...) {
       keep(std::current_exception());

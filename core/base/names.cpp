@@ -50,17 +50,16 @@ constexpr Domain domain(const char* name, const char* what) noexcept {
 // Indexed by the domain's number, starting with DIST_ENUM_STATUS.
 constexpr Domain kDomains[] = {
     {"STATUS", "status", DIST_OK, DIST_DATA_LOSS, status_name},
-    {"DTYPE", "type of elements", DIST_F16, kLastDtype, typed<dist_dtype, dtype_name>},
+    {"DTYPE", "dtype", DIST_F16, kLastDtype, typed<dist_dtype, dtype_name>},
     {"REDUCE_OP", "operator", DIST_REDUCE_SUM, DIST_REDUCE_USER, typed<dist_reduce_op, op_name>},
-    {"VALUE_REDUCTION", "reduction of values", DIST_REDUCE_SUM, DIST_REDUCE_MEAN,
-     typed<dist_reduce_op, op_name>},
+    {"VALUE_REDUCTION", "value reduction", DIST_REDUCE_SUM, DIST_REDUCE_MEAN, typed<dist_reduce_op, op_name>},
     {"COLLECTIVE", "collective", DIST_COLLECTIVE_ALL_REDUCE, static_cast<int32_t>(kLastCollective),
      collective_name},
-    domain<kSynchronizationNames>("SYNCHRONIZATION", "synchronization of variables"),
-    domain<kAggregationNames>("AGGREGATION", "aggregation of variables"),
-    domain<kCrossDeviceNames>("CROSS_DEVICE", "kind of cross-device operations"),
-    domain<kInputModeNames>("INPUT_MODE", "mode of input"),
-    domain<kShardNames>("SHARD_POLICY", "policy of sharding")};
+    domain<kSynchronizationNames>("SYNCHRONIZATION", "variable synchronization"),
+    domain<kAggregationNames>("AGGREGATION", "variable aggregation"),
+    domain<kCrossDeviceNames>("CROSS_DEVICE", "cross-device operation"),
+    domain<kInputModeNames>("INPUT_MODE", "input mode"),
+    domain<kShardNames>("SHARD_POLICY", "shard policy")};
 static_assert(std::size(kDomains) == kNumDomains);
 
 // The largest number of names in a domain.
@@ -103,7 +102,7 @@ Status check_domain(int32_t domain, const char* call) noexcept {
     used += static_cast<std::size_t>(
         std::snprintf(known + used, sizeof known - used, "%s%s", used == 0 ? "DIST_ENUM_" : ", ", each.name));
   }
-  return invalid_argument("`%s()`: domain %d is no enum with names: use one of %s", call, domain, known);
+  return invalid_argument("`%s()`: domain is %d, but must be one of %s", call, domain, known);
 }
 
 const char* enum_name(int32_t domain, int32_t number) noexcept {
@@ -130,8 +129,8 @@ Status reduction_of(int32_t aggregation, dist_reduce_op* out) noexcept {
   }
   const char* const name = name_of(kAggregationNames, aggregation);
   if (name == nullptr)
-    return invalid_argument("aggregation %d is not a reduction: only SUM and MEAN are", aggregation);
-  return invalid_argument("aggregation %s is not a reduction: only SUM and MEAN are", name);
+    return invalid_argument("aggregation %d cannot be used as a reduction. Use SUM or MEAN.", aggregation);
+  return invalid_argument("aggregation %s cannot be used as a reduction. Use SUM or MEAN.", name);
 }
 
 }  // namespace dist

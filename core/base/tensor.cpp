@@ -63,9 +63,8 @@ Status check_reach(const dist_tensor& tensor, const char* what, std::size_t byte
       int64_t* const side = tensor.strides[i] < 0 ? &below : &above;
       if (__builtin_mul_overflow(tensor.shape[i] - 1, tensor.strides[i], &reach) ||
           __builtin_mul_overflow(reach, size, &reach) || __builtin_add_overflow(*side, reach, side)) {
-        return invalid_argument(
-            "%s: `strides[%d]` is %lld, so that elements would lie more than 2^63 bytes apart", what, i,
-            static_cast<long long>(tensor.strides[i]));
+        return invalid_argument("%s: `strides[%d]` is %lld, which places elements more than 2^63 bytes apart",
+                                what, i, static_cast<long long>(tensor.strides[i]));
       }
     }
   }
@@ -185,7 +184,7 @@ Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out
     return invalid_argument("%s: `ndim` is %d, but must be 0 to %d", what, tensor.ndim, DIST_MAX_NDIM);
   }
   if (tensor.ndim > 0 && tensor.shape == nullptr) {
-    return invalid_argument("%s: `ndim` is %d but `shape` is `NULL`", what, tensor.ndim);
+    return invalid_argument("%s: `ndim` is %d, but `shape` is `NULL`", what, tensor.ndim);
   }
   TensorSize measured{1, 0, true};
   for (int32_t i = 0; i < tensor.ndim; ++i) {
@@ -205,7 +204,7 @@ Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out
   }
   measured.bytes = measured.elements == 0 ? 0 : static_cast<std::size_t>(bytes);
   if (measured.elements != 0 && tensor.data == nullptr) {
-    return invalid_argument("%s: `data` is `NULL` but the tensor has %lld elements", what,
+    return invalid_argument("%s: `data` is `NULL`, but the tensor has %lld elements", what,
                             static_cast<long long>(measured.elements));
   }
   if (measured.elements != 0) DIST_TRY(check_reach(tensor, what, measured.bytes));
@@ -235,9 +234,8 @@ Status check_output(const dist_tensor& tensor, const char* what, TensorSize* out
     const uint64_t step = step_of(tensor, order[k]);
     if (step <= span || step == 0) {
       return invalid_argument(
-          "%s: `strides[%d]` is %lld, which does not step over the other dimensions: elements that are "
-          "written "
-          "must each have an address of their own",
+          "%s: `strides[%d]` is %lld, with which several elements can have the same address. Each element of "
+          "an output needs an address of its own.",
           what, order[k], static_cast<long long>(tensor.strides[order[k]]));
     }
     span += (static_cast<uint64_t>(tensor.shape[order[k]]) - 1) * step;

@@ -151,7 +151,7 @@ CountText::CountText(int64_t number, const char* noun) noexcept {
 
 Status check_name(const char* name, const char* what) noexcept {
   if (is_line(name)) return kOk;
-  return invalid_argument("%s is \"%s\"; a name is one line of UTF-8, without control characters", what,
+  return invalid_argument("%s is \"%s\", but must be one line of UTF-8 without control characters", what,
                           Shown(name).c_str());
 }
 

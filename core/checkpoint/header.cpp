@@ -66,7 +66,7 @@ Status Header::take_checksums() {
     StoredTensor& tensor = tensors_[place];
     tensor.has_checksum = true;
     if (!read_checksum(text.text, &tensor.checksum)) {
-      return fail(DIST_DATA_LOSS, "tensor \"%s\": \"%s\" is no checksum", Shown(tensor.name).c_str(),
+      return fail(DIST_DATA_LOSS, "tensor \"%s\": \"%s\" is not a checksum", Shown(tensor.name).c_str(),
                   Shown(text.text).c_str());
     }
   }
@@ -87,14 +87,14 @@ Status Header::check_places(uint64_t data_bytes) {
       return fail(DIST_DATA_LOSS,
                   "tensor \"%s\" begins at byte %" PRIu64 " of the data, %s \"%s\" ends at %" PRIu64,
                   Shown(tensor.name).c_str(), tensor.begin,
-                  tensor.begin < end ? "which it shares:" : "leaving a gap:",
+                  tensor.begin < end ? "which overlaps the previous data:" : "which leaves a gap:",
                   last == nullptr ? "the header" : Shown(last->name).c_str(), end);
     }
     end = tensor.end;
     last = &tensor;
   }
   if (end == data_bytes) return kOk;
-  return fail(DIST_DATA_LOSS, "%" PRIu64 " bytes follow the last tensor%s%s%s, and belong to none",
+  return fail(DIST_DATA_LOSS, "%" PRIu64 " bytes follow the last tensor%s%s%s and belong to no tensor",
               data_bytes - end, last == nullptr ? "" : " (\"",
               last == nullptr ? "" : Shown(last->name).c_str(), last == nullptr ? "" : "\")");
 }

@@ -30,26 +30,24 @@ bool bytes_of(const StoredDtype& dtype, std::span<const int64_t> sizes, uint64_t
 
 bool Header::Parser::misplaced(const char* what) noexcept {
   switch (at_) {
-    case At::kBegin:
-      return fail_with(fail(DIST_DATA_LOSS, "the header is %s, where an object should stand", what));
+    case At::kBegin: return fail_with(fail(DIST_DATA_LOSS, "the header is %s, but must be an object", what));
     case At::kMetadata:
       return fail_with(
-          fail(DIST_DATA_LOSS, "\"%s\" is %s, where an object of texts should stand", kMetadataName, what));
+          fail(DIST_DATA_LOSS, "\"%s\" is %s, but must be an object of strings", kMetadataName, what));
     case At::kText:
-      return fail_with(fail(DIST_DATA_LOSS, "\"%s\": \"%s\" is %s, where a text should stand", kMetadataName,
+      return fail_with(fail(DIST_DATA_LOSS, "\"%s\": \"%s\" is %s, but must be a string", kMetadataName,
                             Shown(key_).c_str(), what));
     case At::kName:
-    case At::kKey:
-      return fail_with(fail(DIST_DATA_LOSS, "the header has %s, where a name should stand", what));
+    case At::kKey: return fail_with(fail(DIST_DATA_LOSS, "the header has %s in the place of a name", what));
     default: break;
   }
   const char* const where = at_ == At::kTensor  ? "it"
-                            : at_ == At::kField ? "a field's name"
+                            : at_ == At::kField ? "a field name"
                             : at_ == At::kDtype ? "dtype"
                             : at_ <= At::kSize  ? "shape"
                                                 : "data_offsets";
-  return fail_with(fail(DIST_DATA_LOSS, "tensor \"%s\": %s is %s, which does not belong there",
-                        Shown(tensor_.name).c_str(), where, what));
+  return fail_with(
+      fail(DIST_DATA_LOSS, "tensor \"%s\": %s cannot be %s", Shown(tensor_.name).c_str(), where, what));
 }
 
 bool Header::Parser::skips() noexcept {
@@ -107,7 +105,7 @@ bool Header::Parser::EndArray(rapidjson::SizeType) {
   if (at_ == At::kSkipped) return skip_end();
   if (at_ == At::kOffset && num_offsets_ != 2) {
     return fail_with(fail(DIST_DATA_LOSS,
-                          "tensor \"%s\": data_offsets has %u numbers; begin and end are wanted",
+                          "tensor \"%s\": data_offsets has %u numbers, but must have two: begin and end",
                           Shown(tensor_.name).c_str(), num_offsets_));
   }
   at_ = At::kField;
@@ -119,7 +117,7 @@ bool Header::Parser::Key(const char* text, rapidjson::SizeType length, bool) {
   if (at_ == At::kField) return field({text, length});
   if (holds_nul(text, length)) {
     return fail_with(
-        fail(DIST_DATA_LOSS, "the name that begins with \"%s\" has a NUL inside", Shown(text).c_str()));
+        fail(DIST_DATA_LOSS, "the name that begins with \"%s\" contains a NUL byte", Shown(text).c_str()));
   }
   if (at_ == At::kName) return name(text);
   key_ = text;
@@ -166,13 +164,13 @@ bool Header::Parser::String(const char* text, rapidjson::SizeType length, bool) 
   if (at_ == At::kText) {
     if (holds_nul(text, length)) {
       return fail_with(
-          fail(DIST_DATA_LOSS, "\"%s\": \"%s\" has a NUL inside", kMetadataName, Shown(key_).c_str()));
+          fail(DIST_DATA_LOSS, "\"%s\": \"%s\" contains a NUL byte", kMetadataName, Shown(key_).c_str()));
     }
     header_.texts_.push_back({key_, text});
     at_ = At::kKey;
     return true;
   }
-  if (!wanted(At::kDtype, "a text")) return false;
+  if (!wanted(At::kDtype, "a string")) return false;
   const std::string_view given(text, length);
   if (dtype_ == nullptr || given != dtype_->name) dtype_ = stored_dtype(given);
   tensor_.dtype = dtype_;
@@ -193,7 +191,8 @@ bool Header::Parser::Uint64(uint64_t number) {
   }
   if (!wanted(At::kSize, "a number")) return false;
   if (number > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-    return fail_with(fail(DIST_DATA_LOSS, "tensor \"%s\": a size is %" PRIu64 ", which no file holds",
+    return fail_with(fail(DIST_DATA_LOSS,
+                          "tensor \"%s\": a size is %" PRIu64 ", which is larger than any file",
                           Shown(tensor_.name).c_str(), number));
   }
   if (tensor_.ndim == DIST_MAX_NDIM) {
@@ -226,10 +225,10 @@ bool Header::Parser::end_tensor() {
                           Shown(tensor_.name).c_str()));
   }
   if (bits % 8 != 0 || bits / 8 != tensor_.end - tensor_.begin) {
-    return fail_with(
-        fail(DIST_DATA_LOSS,
-             "tensor \"%s\": shape and dtype (%s) make %" PRIu64 " bits, data_offsets %" PRIu64 " bytes",
-             Shown(tensor_.name).c_str(), tensor_.dtype->name, bits, tensor_.end - tensor_.begin));
+    return fail_with(fail(
+        DIST_DATA_LOSS,
+        "tensor \"%s\": shape and dtype (%s) need %" PRIu64 " bits, but data_offsets have %" PRIu64 " bytes",
+        Shown(tensor_.name).c_str(), tensor_.dtype->name, bits, tensor_.end - tensor_.begin));
   }
   header_.tensors_.push_back(tensor_);
   at_ = At::kName;

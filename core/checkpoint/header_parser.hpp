@@ -31,7 +31,7 @@ class Header::Parser {
   bool Bool(bool) { return skips() || misplaced("a boolean"); }
   bool Int(int) { return skips() || misplaced("a negative number"); }
   bool Int64(int64_t) { return skips() || misplaced("a negative number"); }
-  bool Double(double) { return skips() || misplaced("a number that is no integer, or too large"); }
+  bool Double(double) { return skips() || misplaced("a number that is not an integer or is too large"); }
   bool RawNumber(const char*, rapidjson::SizeType, bool) { return skips() || misplaced("a number"); }
   // NOLINTEND(readability-identifier-naming)
 

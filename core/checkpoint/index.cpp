@@ -100,15 +100,15 @@ class Index::Parser {
 
 bool Index::Parser::misplaced(const char* what) noexcept {
   switch (at_) {
-    case At::kBegin: return loses("the index is %s, where an object should stand", what);
-    case At::kTexts: return loses("\"%s\" is %s, where an object should stand", kIndexMetadata, what);
-    case At::kFiles: return loses("\"%s\" is %s, where an object should stand", kIndexFiles, what);
+    case At::kBegin: return loses("the index is %s, but must be an object", what);
+    case At::kTexts: return loses("\"%s\" is %s, but must be an object", kIndexMetadata, what);
+    case At::kFiles: return loses("\"%s\" is %s, but must be an object", kIndexFiles, what);
     case At::kText:
-      return loses("\"%s\": \"%s\" is %s, where a text or a number should stand", kIndexMetadata,
+      return loses("\"%s\": \"%s\" is %s, but must be a string or a number", kIndexMetadata,
                    Shown(key_).c_str(), what);
     case At::kFile:
-      return loses("tensor \"%s\": its file is %s, where a name should stand", Shown(key_).c_str(), what);
-    default: return loses("the index has %s, which does not belong there", what);
+      return loses("tensor \"%s\": its file is %s, but must be a file name", Shown(key_).c_str(), what);
+    default: return loses("the index has %s in a wrong place", what);
   }
 }
 
@@ -148,24 +148,25 @@ bool Index::Parser::Key(const char* text, rapidjson::SizeType length, bool) {
   if (skips()) return true;
   if (at_ == At::kPart) return part({text, length});
   if (std::strlen(text) != length)
-    return loses("the name that begins with \"%s\" has a NUL inside", Shown(text).c_str());
+    return loses("the name that begins with \"%s\" contains a NUL byte", Shown(text).c_str());
   key_ = text;
   at_ = at_ == At::kKey ? At::kText : At::kFile;
   return true;
 }
 
 bool Index::Parser::String(const char* text, rapidjson::SizeType length, bool) {
-  if (skips() || at_ == At::kOther) return passed("a text");
-  if (at_ != At::kText && at_ != At::kFile) return misplaced("a text");
-  if (std::strlen(text) != length) return loses("the text of \"%s\" has a NUL inside", Shown(key_).c_str());
+  if (skips() || at_ == At::kOther) return passed("a string");
+  if (at_ != At::kText && at_ != At::kFile) return misplaced("a string");
+  if (std::strlen(text) != length)
+    return loses("the text of \"%s\" contains a NUL byte", Shown(key_).c_str());
   if (at_ == At::kText) {
     index_.texts_.push_back({key_, text});
     at_ = At::kKey;
     return true;
   }
   if (!is_file_name({text, length})) {
-    return loses("tensor \"%s\": \"%s\" is no file of the index's own folder", Shown(key_).c_str(),
-                 Shown(text).c_str());
+    return loses("tensor \"%s\": \"%s\" is not the name of a file in the folder of the index",
+                 Shown(key_).c_str(), Shown(text).c_str());
   }
   index_.entries_.push_back({key_, text, 0});
   at_ = At::kName;
@@ -188,8 +189,9 @@ Status Index::parse() {
   checksum_ = crc32(0, text_.data(), size_);
   DIST_TRY(check_text(*memory_, {text_.data(), size_}, "the index"));
   Parser parser(*this);
-  DIST_TRY(
-      parse_json(text_.data(), size_, parser, "is no safetensors file, and no index: not JSON", "the index"));
+  DIST_TRY(parse_json(text_.data(), size_, parser,
+                      "is neither a safetensors file nor an index of such files: it is not JSON",
+                      "the index"));
   if (!parser.has_files()) {
     return fail(DIST_DATA_LOSS, "is neither a safetensors file nor an index of such files: it has no \"%s\"",
                 kIndexFiles);
@@ -212,7 +214,7 @@ Status Index::number_files() {
     entries_[i].number = files_.size() - 1;
   }
   if (files_.size() <= kMaxFiles) return kOk;
-  return fail(DIST_UNIMPLEMENTED, "the index has %zu files; libdist opens up to %zu at the same time",
+  return fail(DIST_UNIMPLEMENTED, "the index has %zu files, but libdist opens at most %zu at the same time",
               files_.size(), kMaxFiles);
 }
 

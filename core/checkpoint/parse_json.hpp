@@ -52,7 +52,7 @@ Status parse_json(char* text, std::size_t size, Parser& parser, const char* no_j
     return fail(DIST_DATA_LOSS, "%s: %s (byte %zu)", no_json, rapidjson::GetParseError_En(result.Code()),
                 result.Offset());
   }
-  return stream.Tell() == size ? kOk : fail(DIST_DATA_LOSS, "%s has a NUL inside", what);
+  return stream.Tell() == size ? kOk : fail(DIST_DATA_LOSS, "%s contains a NUL byte", what);
 }
 
 }  // namespace dist

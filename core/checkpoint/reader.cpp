@@ -59,7 +59,7 @@ Status Checkpoint::open_file(const char* path) {
   }
   const auto size = static_cast<uint64_t>(file.size());
   if (size > kMaxHeaderBytes)
-    return fail(DIST_DATA_LOSS, "is not a safetensors file, and too long for an index file");
+    return fail(DIST_DATA_LOSS, "is not a safetensors file, and is too long for an index");
   DIST_TRY(file.read_at(0, index_.make_room(static_cast<std::size_t>(size)), static_cast<std::size_t>(size)));
   DIST_TRY(index_.parse());
   has_index_ = true;
@@ -100,7 +100,7 @@ Status Checkpoint::open_shards(const char* given) {
     const char* const saved_by = files_.back().header().text(kSaveText);
     if (save != nullptr && (saved_by == nullptr || std::strcmp(save, saved_by) != 0)) {
       return fail(DIST_DATA_LOSS,
-                  "\"%s\" belongs to another checkpoint than the index. Restore the original shard.",
+                  "\"%s\" and the index belong to different checkpoints. Restore the original shard.",
                   Shown(name).c_str());
     }
   }
@@ -119,7 +119,7 @@ Status Checkpoint::find_tensors() {
     const TensorFile& file = files_[entry.number];
     const StoredTensor* const tensor = file.header().find(entry.name);
     if (tensor == nullptr) {
-      return fail(DIST_DATA_LOSS, "tensor \"%s\" is not in \"%s\", where the index has it",
+      return fail(DIST_DATA_LOSS, "tensor \"%s\" is not in \"%s\", although the index lists it there",
                   Shown(entry.name).c_str(), Shown(entry.file).c_str());
     }
     tensors_.push_back({&file, tensor});

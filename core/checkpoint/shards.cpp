@@ -118,7 +118,7 @@ Status make_index(std::span<const NewIndexEntry> entries, const NewTexts& texts,
   text->append("}}");
   sign(*text, digits);
   if (text->size() <= kMaxHeaderBytes) return kOk;
-  return invalid_argument("the index would have %zu bytes, and may have up to %" PRIu64, text->size(),
+  return invalid_argument("the index would have %zu bytes, but can have at most %" PRIu64, text->size(),
                           kMaxHeaderBytes);
 }
 

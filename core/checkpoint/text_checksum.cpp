@@ -35,9 +35,10 @@ Status check_text(Memory& memory, std::string_view text, const char* what) {
   uint32_t wanted = 0;
   if (const std::string_view given = text.substr(digits, kChecksumDigits); !read_checksum(given, &wanted)) {
     const std::pmr::string shown(given, &memory);
-    return fail(DIST_DATA_LOSS,
-                "%s is not what libdist wrote: its checksum is \"%s\", no number of %zu hexadecimal digits",
-                what, Shown(shown.c_str()).c_str(), kChecksumDigits);
+    return fail(
+        DIST_DATA_LOSS,
+        "%s was changed after libdist wrote it: its checksum is \"%s\", but must have %zu hexadecimal digits",
+        what, Shown(shown.c_str()).c_str(), kChecksumDigits);
   }
   const std::string_view rest = text.substr(digits + kChecksumDigits);
   uint32_t is = crc32(0, text.data(), digits);
@@ -45,8 +46,8 @@ Status check_text(Memory& memory, std::string_view text, const char* what) {
   is = crc32(is, rest.data(), rest.size());
   if (is == wanted) return kOk;
   return fail(DIST_DATA_LOSS,
-              "%s is not what libdist wrote: its checksum is %08" PRIx32 ", not %08" PRIx32
-              ". A program that writes the file anew should leave out the metadata that begin with \"%s\"",
+              "%s was changed after libdist wrote it: its checksum is %08" PRIx32 ", not %08" PRIx32
+              ". A program that rewrites the file should leave out the metadata keys that begin with \"%s\".",
               what, is, wanted, kOwnPrefix);
 }
 

@@ -25,12 +25,14 @@ constexpr std::size_t kAlign = 8;                          // alignment of the d
 Status CheckpointWriter::add_tensor(const char* name, const dist_tensor& spec) {
   const StoredDtype* const dtype = stored_dtype(spec.dtype);
   if (dtype == nullptr) {
-    return fail(DIST_INTERNAL, "tensor \"%s\": there is no name for %s in safetensors files",
-                Shown(name).c_str(), dtype_name(spec.dtype));
+    return fail(DIST_INTERNAL, "tensor \"%s\": safetensors files cannot store %s", Shown(name).c_str(),
+                dtype_name(spec.dtype));
   }
   if (std::strcmp(name, kMetadataName) == 0)
     return invalid_argument(
-        "a tensor cannot be called \"%s\": safetensors files keep their texts under that name", name);
+        "a tensor cannot have the name \"%s\", because safetensors files store their metadata under that "
+        "name",
+        name);
   uint64_t bytes = dtype_size(spec.dtype);
   for (int32_t i = 0; i < spec.ndim; ++i) bytes *= static_cast<uint64_t>(spec.shape[i]);
   tensors_.push_back({name, dtype, spec, bytes, 0, 0, 0});
@@ -105,7 +107,7 @@ Status CheckpointWriter::make_header() {
   header_.append(1, '}');
   header_.append((kAlign - header_.size() % kAlign) % kAlign, ' ');
   if (header_.size() <= kMaxHeaderBytes) return kOk;
-  return invalid_argument("the header would have %zu bytes, and safetensors files have up to %" PRIu64
+  return invalid_argument("the header would have %zu bytes, but a safetensors file can have at most %" PRIu64
                           ": save fewer variables in one file",
                           header_.size(), kMaxHeaderBytes);
 }

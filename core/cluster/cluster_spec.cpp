@@ -102,9 +102,8 @@ Status unite_job(std::span<const ClusterSpec* const> specs, const char* name, Sp
       seen.begin(), seen.end(), [](const SeenTask& a, const SeenTask& b) { return a.index == b.index; });
   if (twice != seen.end()) {
     return invalid_argument(
-        "task %d of job \"%s\" is in specs %zu and %zu of the union, counted from 0; a task that keeps its "
-        "index "
-        "must be in one of them alone",
+        "task %d of job \"%s\" is in specs %zu and %zu of the union, counted from 0. A task that keeps its "
+        "index must be in only one of them.",
         twice->index, name, twice->spec, twice[1].spec);
   }
   return kOk;
@@ -135,7 +134,7 @@ const ClusterSpec::Job* ClusterSpec::find(std::string_view wanted) const noexcep
 Status ClusterSpec::find(const char* name, const Job** out) const noexcept {
   *out = name == nullptr ? nullptr : find(std::string_view(name));
   if (*out != nullptr) return kOk;
-  if (name == nullptr) return invalid_argument("no job was given, and the task of this process is unknown");
+  if (name == nullptr) return invalid_argument("no job was given, and the task of this process is not known");
   return invalid_argument("the cluster has no job \"%s\"", Shown(name).c_str());
 }
 

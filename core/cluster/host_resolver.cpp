@@ -9,7 +9,7 @@
 namespace dist {
 namespace {
 
-constexpr const char* kSource = "a function of the host's";
+constexpr const char* kSource = "a host function";
 
 class HostFunctionsResolver final : public ClusterResolver {
  public:
@@ -25,13 +25,13 @@ class HostFunctionsResolver final : public ClusterResolver {
     const Status status = called("spec", [&] { return host_.spec(&handle, host_.user_data); });
     const Ref<ClusterSpec> made = Ref<ClusterSpec>::adopt(reinterpret_cast<ClusterSpec*>(handle));
     DIST_TRY(status);
-    if (!made) return invalid_argument("the host's function spec gave no cluster spec");
+    if (!made) return invalid_argument("the host function spec returned `DIST_OK`, but set no cluster spec");
     *out = made;
     return kOk;
   }
 
  protected:
-  const char* kind() const noexcept override { return "functions of the host's"; }
+  const char* kind() const noexcept override { return "host functions"; }
   const char* spec_source() const noexcept override { return kSource; }
   Status find_task_type(FoundText* out) const override { return text(host_.task_type, "task_type", out); }
   Status find_rpc_layer(FoundText* out) const override { return text(host_.rpc_layer, "rpc_layer", out); }
@@ -62,7 +62,9 @@ class HostFunctionsResolver final : public ClusterResolver {
     int32_t number = 0;
     DIST_TRY(called("num_accelerators",
                     [&] { return host_.num_accelerators(asked.type, asked.id, &number, host_.user_data); }));
-    if (number < 0) return invalid_argument("the host's function `num_accelerators` gave %d", number);
+    if (number < 0)
+      return invalid_argument("the host function `num_accelerators` returned %d, but must return 0 or more",
+                              number);
     *out = {number, kSource};
     return kOk;
   }
@@ -74,12 +76,12 @@ class HostFunctionsResolver final : public ClusterResolver {
     const uint64_t before = failures_on_this_thread();
     const Status status(guarded(name, call));
     if (status.ok() || failures_on_this_thread() != before) return status;
-    return fail(status.code(), "the host's function %s failed with %s", name, status_name(status.code()));
+    return fail(status.code(), "the host function %s failed with %s", name, status_name(status.code()));
   }
 
   static Status take_text(const char (&room)[DIST_MAX_ADDRESS_BYTES], const char* what, FoundText* out) {
     if (std::memchr(room, '\0', sizeof room) == nullptr) {
-      return invalid_argument("the host's function %s wrote a text without an end", what);
+      return invalid_argument("the host function %s wrote a string without a terminating NUL", what);
     }
     return out->set(room, kSource, what);
   }
@@ -102,7 +104,7 @@ Status create_host_resolver(Memory& memory, const HostResolver& functions, const
                             Ref<ClusterResolver>* out) {
   if (functions.spec == nullptr) {
     return invalid_argument(
-        "`functions->spec` is `NULL`; a resolver of the host's own has at least that function");
+        "`functions->spec` is `NULL`, but a resolver of host functions needs at least that one");
   }
   Ref<HostFunctionsResolver> made = make_counted<HostFunctionsResolver>(memory, options);
   made->take(functions);

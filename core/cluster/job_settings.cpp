@@ -92,7 +92,7 @@ Status read_pem(const char* name, std::pmr::string* out, std::pmr::string* out_f
   InputFile file;
   Status read = file.open(path);
   if (read.ok() && file.size() > kMostPemBytes) {
-    return invalid_argument("%s: %s has %lld bytes; a file of certificates has at most %lld", name,
+    return invalid_argument("%s: %s has %lld bytes, but a file of certificates can have at most %lld", name,
                             Shown(path).c_str(), static_cast<long long>(file.size()),
                             static_cast<long long>(kMostPemBytes));
   }

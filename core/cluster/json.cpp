@@ -142,7 +142,7 @@ const char* name_of(JsonKind kind) noexcept {
     case JsonKind::kFalse: return "false";
     case JsonKind::kTrue: return "true";
     case JsonKind::kNumber: return "a number";
-    case JsonKind::kText: return "a text";
+    case JsonKind::kText: return "a string";
     case JsonKind::kList: return "a list";
     case JsonKind::kObject: return "an object";
   }

@@ -17,7 +17,7 @@ constexpr int32_t kDefaultPort = 8888;
 constexpr int32_t kLastPort = 65535;
 constexpr std::size_t kMaxLabel = 63;  // bytes between two dots, a DNS limit
 constexpr std::size_t kMaxName = 253;  // of a whole name
-constexpr const char* kSource = "names of Kubernetes' pods";
+constexpr const char* kSource = "Kubernetes pod names";
 
 bool is_label(std::string_view text) noexcept {
   return !text.empty() && text.size() <= kMaxLabel && text.front() != '-' && text.back() != '-' &&
@@ -39,8 +39,8 @@ Status check_dns_name(const char* text, const char* what) noexcept {
   }
   if (good) return kOk;
   return invalid_argument(
-      "%s is \"%s\"; it is a name of DNS: letters, digits and dashes, at most %zu bytes "
-      "between dots and %zu in all",
+      "%s is \"%s\", but must be a DNS name: letters, digits and dashes, with at most %zu bytes between dots "
+      "and %zu in all",
       what, Shown(text).c_str(), kMaxLabel, kMaxName);
 }
 
@@ -70,19 +70,19 @@ class Pods {
  private:
   // "trainer-2", without a domain. Kubernetes writes no leading zeros.
   Status read_host(const char* host) noexcept {
-    DIST_TRY(check_dns_name(host, "the name of the host"));
+    DIST_TRY(check_dns_name(host, "the host name"));
     const std::string_view label = std::string_view(host).substr(0, std::strcspn(host, "."));
     const std::size_t dash = label.rfind('-');
     const std::string_view digits = dash == std::string_view::npos ? "" : label.substr(dash + 1);
     if (dash == 0 || digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos ||
         (digits.size() > 1 && digits.front() == '0')) {
       return invalid_argument(
-          "the name of the host is \"%s\"; a pod of a StatefulSet or an Indexed Job has a "
-          "dash and its number at the end, without zeros before it",
+          "the host name is \"%s\", but must end with a dash and the pod's number without leading zeros, as "
+          "in a StatefulSet or an Indexed Job",
           Shown(host).c_str());
     }
     base_ = label.substr(0, dash);
-    return int_of(digits, "the number at the end of the host's name", &ordinal_);
+    return int_of(digits, "the number at the end of the host name", &ordinal_);
   }
 
   Status read_count(const KubernetesOptions& options) noexcept {
@@ -123,8 +123,10 @@ class Pods {
   // ".SERVICE.NAMESPACE.svc.DOMAIN:port"
   Status write_rest(const KubernetesOptions& options, std::pmr::string* rest) {
     if (options.service == nullptr && (options.name_space != nullptr || options.domain != nullptr)) {
-      return invalid_argument("%s is given without service; the addresses of pods have it behind a service",
-                              options.name_space != nullptr ? "name_space" : "domain");
+      return invalid_argument(
+          "%s is set, but service is not. The addresses of pods contain it only after a service. Set service "
+          "too.",
+          options.name_space != nullptr ? "name_space" : "domain");
     }
     if (options.service != nullptr) {
       DIST_TRY(check_dns_name(options.service, "service"));
@@ -138,7 +140,7 @@ class Pods {
         }
       } else if (options.domain != nullptr) {
         return invalid_argument(
-            "domain is given, and there is no namespace before it: give `name_space`, or set POD_NAMESPACE");
+            "domain is set, but the namespace is not known. Set `name_space` or POD_NAMESPACE.");
       }
     }
     const int32_t port = options.port == 0 ? kDefaultPort : options.port;

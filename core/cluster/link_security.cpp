@@ -141,7 +141,7 @@ Status check_security(const LinkSecurity& security) noexcept {
   add(security.key, "DIST_TLS_KEY");
   return invalid_argument(
       "TLS needs the certificate of the authority, the certificate of this process and its key, but only %d "
-      "of the three %s set. Set %s, too.",
+      "of the three %s set. Set %s too.",
       given, given == 1 ? "is" : "are", missing);
 }
 

@@ -31,8 +31,8 @@ Status at_most_one(const ClusterSpec& spec, std::string_view job) noexcept {
 }
 
 Status no_such_type(const char* call, const char* type) noexcept {
-  if (type == nullptr) return invalid_argument("`%s()`: no task type is given", call);
-  return invalid_argument("`%s()`: a task of type \"%s\" has none", call, Shown(type).c_str());
+  if (type == nullptr) return invalid_argument("there is no %s without a task type", call);
+  return invalid_argument("there is no %s for a task of type \"%s\"", call, Shown(type).c_str());
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 Status check_text(std::string_view text, std::size_t room, const char* what) noexcept {
   char ended[DIST_MAX_ADDRESS_BYTES];
   if (text.size() >= room) return invalid_argument("%s has more than %zu bytes", what, room - 1);
-  if (text.find('\0') != std::string_view::npos) return invalid_argument("%s has a NUL inside", what);
+  if (text.find('\0') != std::string_view::npos) return invalid_argument("%s contains a NUL byte", what);
   std::memcpy(ended, text.data(), text.size());
   ended[text.size()] = '\0';
   return check_name(ended, what);
@@ -52,7 +52,7 @@ Status SpecBuilder::add_task(int32_t index, std::string_view address) {
     return invalid_argument("the cluster has more than %d tasks", DIST_MAX_CLUSTER_TASKS);
   }
   if (index == DIST_TASK_UNSET) {
-    return invalid_argument("the index of a task of job \"%.*s\" is %d, which says that no task is given",
+    return invalid_argument("the index of a task of job \"%.*s\" is %d, which means that no task is set",
                             static_cast<int>(job_->name.size()), job_->name.data(), index);
   }
   job_->tasks.push_back({index, static_cast<uint32_t>(job_->tasks.size()), address});
@@ -73,7 +73,7 @@ Status SpecBuilder::check(const NewJob& job, const Task& task) const noexcept {
   char what[DIST_MAX_JOB_NAME_BYTES + 64];
   std::snprintf(what, sizeof what, "the address of task %d of job \"%.*s\"", task.index,
                 static_cast<int>(job.name.size()), job.name.data());
-  if (task.address.data() == nullptr) return invalid_argument("%s is not a text", what);
+  if (task.address.data() == nullptr) return invalid_argument("%s is not a string", what);
   return check_address(task.address, what);
 }
 

@@ -78,7 +78,7 @@ class TfConfigResolver final : public ClusterResolver {
     DIST_TRY(spec(&cluster));
     const auto jobs = cluster->jobs();
     if (jobs.empty() || (jobs.size() == 1 && cluster->list_size(jobs[0]) == 1)) {
-      return out->set("", "the cluster has one task at most", "the address of a task");
+      return out->set("", "the cluster has at most one task", "the address of a task");
     }
     FoundText type;
     if (asked.type == nullptr) DIST_TRY(task_type(&type));

@@ -62,7 +62,7 @@ class UnionResolver final : public ClusterResolver {
 
 Status create_union_resolver(Memory& memory, std::span<ClusterResolver* const> members,
                              const ResolverOptions& options, Ref<ClusterResolver>* out) {
-  if (members.empty()) return invalid_argument("a union has at least one resolver");
+  if (members.empty()) return invalid_argument("a union needs at least one resolver");
   std::size_t number = 1;
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (members[i] == nullptr)
@@ -70,7 +70,7 @@ Status create_union_resolver(Memory& memory, std::span<ClusterResolver* const> m
     number += members[i]->num_members();
     if (number > DIST_MAX_CLUSTER_MEMBERS) {
       return invalid_argument(
-          "the union has more than %d resolvers, itself and those of unions in it counted",
+          "the union has more than %d resolvers, including itself and the resolvers of unions in it",
           DIST_MAX_CLUSTER_MEMBERS);
     }
   }

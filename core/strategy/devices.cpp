@@ -14,8 +14,7 @@ Status Devices::set(int32_t kind, std::span<const char* const> names, int32_t nu
   central_ = kind == DIST_STRATEGY_CENTRAL_STORAGE;
   if (!central_ && parameter != nullptr) {
     return invalid_argument(
-        "`parameter_device` is \"%s\", but only central storage keeps its variables on a device of their "
-        "own",
+        "`parameter_device` is \"%s\", but only central storage has a device for variables",
         Shown(parameter).c_str());
   }
   if (kind == DIST_STRATEGY_DEFAULT) {
@@ -52,7 +51,7 @@ void Devices::belong_to(const char* job, int32_t task) noexcept {
 Status Devices::name(std::span<const DeviceName> devices, int32_t index, const char* what,
                      const char** out) noexcept {
   if (devices.empty()) {
-    return failed_precondition("the default strategy names no devices: use `DIST_STRATEGY_ONE_DEVICE`");
+    return failed_precondition("the default strategy has no devices. Use `DIST_STRATEGY_ONE_DEVICE`.");
   }
   if (index < 0 || static_cast<std::size_t>(index) >= devices.size()) {
     return invalid_argument("`%s` is %d, but the strategy has devices 0 to %zu", what, index,

@@ -116,7 +116,7 @@ void a_variable_that_is_not_set_is_named(void**) {
     JobSettings settings(*memory);
     assert_int_equal(check(settings).code(), DIST_INVALID_ARGUMENT);
     const std::string message = last_message();
-    if (!message.ends_with(std::string("Set ") + kNames[i] + ", too.")) fail_msg("%s", message.c_str());
+    if (!message.ends_with(std::string("Set ") + kNames[i] + " too.")) fail_msg("%s", message.c_str());
   }
   const Files files;
   JobSettings settings(*memory);

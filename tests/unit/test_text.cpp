@@ -85,7 +85,7 @@ void names_are_lines(void**) {
   assert_true(check_name("caf\xC3\xA9", "name").ok());
   assert_false(check_name("a\nb", "name").ok());
   assert_string_equal(last_message(),
-                      "name is \"a\\nb\"; a name is one line of UTF-8, without control characters");
+                      "name is \"a\\nb\", but must be one line of UTF-8 without control characters");
   assert_false(check_name("\xFF", "name").ok());
 }
 

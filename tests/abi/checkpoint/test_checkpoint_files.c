@@ -295,7 +295,7 @@ static void arguments_of_saving_are_checked(void **state) {
       {null, 2, init, "variables[1] is NULL"},
       {NULL, 1, init, "variables is NULL"},
       {&w, 1, {size, 0, not_utf8, 0, 0, 0, 0}, "the name \"\xEF\xBF\xBD\" is not UTF-8"},
-      {&metadata, 1, init, "cannot be called \"__metadata__\""},
+      {&metadata, 1, init, "cannot have the name \"__metadata__\""},
       {twice, 2, {size, 2, 0, 0, 0, 0, 0}, "dist_checkpoint_options.sharded is 2, but must be 0 or 1"},
       {twice, 2, {size, 0, no_names, 0, 0, 0, 0}, "names[1] is NULL"},
       {&w, 1, {size, 0, 0, 0, keys, keys, 2}, "metadata key \"a\" is set twice"},

@@ -168,7 +168,7 @@ static void a_shard_of_another_save_is_found(void **state) {
   assert_ok(save(o, other, 1));
   const file_path of_other = only_shard();
   assert_int_equal(rename(of_other.text, shard.text), 0);
-  assert_fails(load(o, path), DIST_DATA_LOSS, "belongs to another checkpoint than the index");
+  assert_fails(load(o, path), DIST_DATA_LOSS, "and the index belong to different checkpoints");
   all_are(o, before);
   assert_int_equal(rename(kept.text, shard.text), 0);
   assert_ok(load(o, path));
@@ -269,15 +269,16 @@ static const struct {
     {MAP("\"v\":\"v.st\""), DIST_NOT_FOUND, "the file has no tensor \"w\". It has 1: \"v\""},
     {MAP("\"v\":\"v.st\",\"w\":\"gone.st\""), DIST_NOT_FOUND, "\"gone.st\": cannot be opened"},
     {MAP("\"v\":\"v.st\",\"w\":\"v.st\""), DIST_DATA_LOSS,
-     "tensor \"w\" is not in \"v.st\", where the index has it"},
+     "tensor \"w\" is not in \"v.st\", although the index lists it there"},
     {MAP("\"v\":\"v.st\",\"w\":\"cut.st\""), DIST_DATA_LOSS, "\"cut.st\": tensor \"w\" ends at byte 8"},
     {MAP("\"v\":\"v.st\",\"w\":\"index\""), DIST_DATA_LOSS, "\"index\": is not a safetensors file"},
-    {MAP("\"v\":\"../v.st\""), DIST_DATA_LOSS, "\"../v.st\" is no file of the index's own folder"},
-    {MAP("\"v\":\"/etc/passwd\""), DIST_DATA_LOSS, "is no file of the index's own folder"},
-    {MAP("\"v\":\"..\",\"w\":\"\""), DIST_DATA_LOSS, "\"..\" is no file"},
-    {MAP("\"v\":\"\",\"w\":\"\""), DIST_DATA_LOSS, "\"\" is no file"},
-    {MAP("\"v\":\"a\\u0000\""), DIST_DATA_LOSS, "the text of \"v\" has a NUL inside"},
-    {MAP("\"v\\u0000\":\"a\""), DIST_DATA_LOSS, "\"v\" has a NUL inside"},
+    {MAP("\"v\":\"../v.st\""), DIST_DATA_LOSS,
+     "\"../v.st\" is not the name of a file in the folder of the index"},
+    {MAP("\"v\":\"/etc/passwd\""), DIST_DATA_LOSS, "is not the name of a file in the folder of the index"},
+    {MAP("\"v\":\"..\",\"w\":\"\""), DIST_DATA_LOSS, "\"..\" is not the name of a file"},
+    {MAP("\"v\":\"\",\"w\":\"\""), DIST_DATA_LOSS, "\"\" is not the name of a file"},
+    {MAP("\"v\":\"a\\u0000\""), DIST_DATA_LOSS, "the text of \"v\" contains a NUL byte"},
+    {MAP("\"v\\u0000\":\"a\""), DIST_DATA_LOSS, "\"v\" contains a NUL byte"},
     {MAP("\"v\":\"v.st\",\"v\":\"w.st\""), DIST_DATA_LOSS, "the tensor \"v\" twice"},
     {MAP("\"v\":[\"v.st\"]"), DIST_DATA_LOSS, "tensor \"v\": its file is a list"},
     {MAP("\"v\":1"), DIST_DATA_LOSS, "tensor \"v\": its file is a number"},
@@ -301,7 +302,7 @@ static const struct {
     {"{        ", DIST_DATA_LOSS, "not JSON: Missing a name"},
     {MAP("") "{}", DIST_DATA_LOSS, "not JSON"},
     {"{\"metadata\":{\"libdist.crc32\":\"00000001\"},\"weight_map\":{}}", DIST_DATA_LOSS,
-     "the index is not what libdist wrote: its checksum is"},
+     "the index was changed after libdist wrote it: its checksum is"},
 };
 
 static void an_index_is_not_trusted(void **state) {

@@ -67,12 +67,12 @@ static void arrays_and_json_give_the_same(void **state) {
 static void an_index_is_not_the_mark_of_no_task(void **state) {
   (void)state;
   refused("{\"worker\": {\"-2147483648\": \"a:1\"}}",
-          "job \"worker\" is -2147483648, which says that no task");
+          "job \"worker\" is -2147483648, which means that no task");
   const char *const addresses[] = {"a:1"}, *address = NULL;
   int32_t index = DIST_TASK_UNSET;
   const dist_cluster_job job = {"worker", addresses, &index, 1};
   dist_cluster_spec *spec = NULL;
-  assert_fails(dist_cluster_spec_create(&job, 1, NULL, &spec), DIST_INVALID_ARGUMENT, "no task is given");
+  assert_fails(dist_cluster_spec_create(&job, 1, NULL, &spec), DIST_INVALID_ARGUMENT, "no task is set");
   assert_null(spec);
   index++;
   assert_ok(dist_cluster_spec_create(&job, 1, NULL, &spec));
@@ -88,8 +88,8 @@ static void what_is_no_spec_is_refused(void **state) {
   refused("{} {}", "not JSON");
   refused("[]", "is a list");
   refused("null", "is null");
-  refused("{\"worker\": \"a:1\"}", "a text as the tasks");
-  refused("{\"worker\": [5]}", "is not a text");
+  refused("{\"worker\": \"a:1\"}", "a string as the tasks");
+  refused("{\"worker\": [5]}", "is not a string");
   refused("{\"worker\": {\"x\": \"a:1\"}}", "\"x\", but must be an integer of 32 bits");
   refused("{\"worker\": {\"2147483648\": \"a:1\"}}", "32 bits");
   refused("{\"worker\": [\"a\\nb\"]}", "one line");
@@ -262,7 +262,8 @@ static void the_chief_leads_and_saves(void **state) {
   assert_int_equal(answer, 3);
   assert_ok(dist_cluster_id_in_cluster(spec, "worker", 1, &answer));
   assert_int_equal(answer, 2);
-  assert_fails(dist_cluster_id_in_cluster(spec, "ps", 0, &answer), DIST_INVALID_ARGUMENT, "\"ps\" has none");
+  assert_fails(dist_cluster_id_in_cluster(spec, "ps", 0, &answer), DIST_INVALID_ARGUMENT,
+               "no id in the cluster for a task of type \"ps\"");
   const struct {
     const char *type;
     int32_t saves, evaluates;

@@ -375,14 +375,14 @@ static void what_are_no_pods_is_refused(void **state) {
   pods = good, pods.num_workers = 0, no_pods(&pods, DIST_FAILED_PRECONDITION, "WORLD_SIZE");
   pods = good, pods.num_workers = 1, no_pods(&pods, DIST_INVALID_ARGUMENT, "index of this pod is 5");
   pods = good, pods.num_workers = DIST_MAX_CLUSTER_TASKS + 1, no_pods(&pods, DIST_INVALID_ARGUMENT, "65536");
-  pods = good, pods.host_name = "trainer", no_pods(&pods, DIST_INVALID_ARGUMENT, "number at the end");
-  pods = good, pods.host_name = "t-005", no_pods(&pods, DIST_INVALID_ARGUMENT, "without zeros before it");
+  pods = good, pods.host_name = "trainer", no_pods(&pods, DIST_INVALID_ARGUMENT, "pod's number");
+  pods = good, pods.host_name = "t-005", no_pods(&pods, DIST_INVALID_ARGUMENT, "without leading zeros");
   pods = good, pods.name_space = "ml",
-  no_pods(&pods, DIST_INVALID_ARGUMENT, "name_space is given without service");
-  pods = good, pods.domain = "d", no_pods(&pods, DIST_INVALID_ARGUMENT, "domain is given without service");
-  pods.service = "s", no_pods(&pods, DIST_INVALID_ARGUMENT, "no namespace before it");
-  pods = good, pods.host_name = "-5", no_pods(&pods, DIST_INVALID_ARGUMENT, "name of DNS");
-  pods = good, pods.host_name = "t_-5", no_pods(&pods, DIST_INVALID_ARGUMENT, "name of DNS");
+  no_pods(&pods, DIST_INVALID_ARGUMENT, "name_space is set, but service is not");
+  pods = good, pods.domain = "d", no_pods(&pods, DIST_INVALID_ARGUMENT, "domain is set, but service is not");
+  pods.service = "s", no_pods(&pods, DIST_INVALID_ARGUMENT, "the namespace is not known");
+  pods = good, pods.host_name = "-5", no_pods(&pods, DIST_INVALID_ARGUMENT, "DNS name");
+  pods = good, pods.host_name = "t_-5", no_pods(&pods, DIST_INVALID_ARGUMENT, "DNS name");
   pods = good, pods.host_name = "t-99999999999", no_pods(&pods, DIST_INVALID_ARGUMENT, "32 bits");
   pods = good, pods.service = "a..b", no_pods(&pods, DIST_INVALID_ARGUMENT, "service");
   pods = good, pods.port = 65536, no_pods(&pods, DIST_INVALID_ARGUMENT, "65535");

@@ -257,7 +257,7 @@ static void a_host_has_functions_of_its_own(void **state) {
   self.id = DIST_TASK_UNSET;
   explains(resolver, "task id: not set");
   self.id = 1;
-  explains(resolver, "(a function of the host's)");
+  explains(resolver, "(a host function)");
   self.text = NULL;
   has_task(resolver, NULL, 1);
   dist_cluster_spec *spec = NULL;
@@ -270,7 +270,7 @@ static void a_host_has_functions_of_its_own(void **state) {
   self.text = text;
   char room[DIST_MAX_ADDRESS_BYTES];
   assert_fails(dist_cluster_resolver_task_type(resolver, room, sizeof room, &is_set), DIST_INVALID_ARGUMENT,
-               "without an end");
+               "without a terminating NUL");
   self.text = "a\nb";
   assert_fails(dist_cluster_resolver_task_type(resolver, room, sizeof room, &is_set), DIST_INVALID_ARGUMENT,
                "one line");

@@ -136,9 +136,9 @@ static void devices_out_of_order(void **state) {
   options = on_devices(DIST_STRATEGY_DEFAULT, NULL, 0);
   strategy = strategy_with(options);
   const char *name = NULL;
-  assert_fails(dist_strategy_device(strategy, 0, &name), DIST_FAILED_PRECONDITION, "names no devices");
+  assert_fails(dist_strategy_device(strategy, 0, &name), DIST_FAILED_PRECONDITION, "has no devices");
   assert_fails(dist_strategy_parameter_device(strategy, 0, &name), DIST_FAILED_PRECONDITION,
-               "names no devices");
+               "has no devices");
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -325,7 +325,7 @@ static void reductions_by_name(void **state) {
   assert_int_equal(op, DIST_REDUCE_SUM);
   assert_fails(dist_reduce_op_from_aggregation(DIST_AGGREGATION_NONE, &op), DIST_INVALID_ARGUMENT, "NONE");
   assert_fails(dist_reduce_op_from_aggregation(17, &op), DIST_INVALID_ARGUMENT,
-               "aggregation 17 is not a reduction");
+               "aggregation 17 cannot be used as a reduction");
   assert_int_equal(op, DIST_REDUCE_SUM);
 }
 
