@@ -105,17 +105,16 @@ Status Call::check_elements_of(std::size_t t) const noexcept {
   const std::size_t of_dtype = dtype_size((in != nullptr ? in[t] : out[t]).dtype);
   if (element_bytes % of_dtype != 0) {
     return invalid_argument(
-        "`reduce_element_bytes` is %zu, and tensor %zu is %s: it must be a multiple of %zu", element_bytes, t,
-        dtype_name((in != nullptr ? in[t] : out[t]).dtype), of_dtype);
+        "`reduce_element_bytes` is %zu, and tensor %zu is %s, but it must be a multiple of %zu",
+        element_bytes, t, dtype_name((in != nullptr ? in[t] : out[t]).dtype), of_dtype);
   }
   const auto check_one = [&](const dist_tensor& tensor, const char* name) -> Status {
     const std::size_t run =
         of_dtype * contiguous_tail(tensor.shape, tensor.strides, tensor.ndim, cuts() ? axis_of(t) : 0);
     if (run % element_bytes == 0) return kOk;
     return invalid_argument(
-        "tensor %zu: `reduce_element_bytes` is %zu, but %s has runs of %zu bytes without a gap or a cut: "
-        "each "
-        "holds whole elements",
+        "tensor %zu: `reduce_element_bytes` is %zu, but %s has runs of %zu bytes without a gap. Each run "
+        "must contain whole elements.",
         t, element_bytes, name, run);
   };
   for (std::size_t j = 0; in != nullptr && j < lists(); ++j) DIST_TRY(check_one(in[j * n + t], "in"));

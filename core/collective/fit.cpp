@@ -46,9 +46,9 @@ void overlap_report(const MemberNames& group, int rank, int peer, std::size_t t,
   refuse(out_why,
          {group.name(rank), "memory of its own for every tensor", "buffers that overlap",
           "give each of them its own buffers"},
-         "%ss %d and %d gave overlapping buffers for tensor %zu: every %s needs memory of its own%s", word,
+         "%ss %d and %d passed overlapping buffers for tensor %zu: every %s needs memory of its own%s", word,
          group.name(rank < peer ? rank : peer).number(), group.name(rank < peer ? peer : rank).number(), t,
-         word, shares ? ", or all of them one and the same out" : "");
+         word, shares ? ", or all of them the same out" : "");
 }
 
 bool Exchange::refuses(const MemberNames& group, int member, ErrorRecord* out_why) const noexcept {
@@ -66,8 +66,8 @@ bool Exchange::differs_for_all(const MemberNames& group, ErrorRecord* out_why) c
     char given[48];
     std::snprintf(most, sizeof most, "at most %zu contributions", limit);
     std::snprintf(given, sizeof given, "%zu contributions", sources_);
-    return refuse(out_why, {{}, most, given, "add some of them up before"},
-                  "%zu contributions to one sum; it has at most %zu", sources_, limit);
+    return refuse(out_why, {{}, most, given, "add up some of them before"},
+                  "there are %zu contributions to one sum, but at most %zu are allowed", sources_, limit);
   }
   if (tree && call_.element_bytes > most_tree_element(sources_)) {
     char most[48];
@@ -75,7 +75,7 @@ bool Exchange::differs_for_all(const MemberNames& group, ErrorRecord* out_why) c
     std::snprintf(most, sizeof most, "elements of at most %zu bytes", most_tree_element(sources_));
     std::snprintf(given, sizeof given, "%zu bytes", call_.element_bytes);
     return refuse(out_why, {{}, most, given, "use ORDERED, or smaller elements"},
-                  "`reduce_element_bytes` is %zu; numerics TREE of %zu contributions takes at most %zu",
+                  "`reduce_element_bytes` is %zu, but numerics TREE of %zu contributions takes at most %zu",
                   call_.element_bytes, sources_, most_tree_element(sources_));
   }
   if (call_.traits().pairs()) return pairs_differ(group, out_why);
@@ -86,13 +86,14 @@ bool Exchange::pairs_differ(const MemberNames& group, ErrorRecord* out_why) cons
   const char* const word = group.naming().word();
   const auto fields = [&](int r) {
     return Fields{group.name(r), "a destination and a source that name each other",
-                  "one that the other does not name", "destination[p] is r exactly where source[r] is p"};
+                  "if destination[p] is r, source[r] must be p",
+                  "destination[p] is r exactly where source[r] is p"};
   };
   for (int r = 0; r < size_; ++r) {
     const int to = descriptors_[r]->destination;
     const int from = descriptors_[r]->source;
     if (to >= 0 && descriptors_[to]->source != r) {
-      return refuse(out_why, fields(r), "%s %d gives its tensors to rank %d (%s %d), whose source is %d",
+      return refuse(out_why, fields(r), "%s %d sends its tensors to rank %d (%s %d), whose source is %d",
                     word, group.name(r).number(), to, word, group.name(to).number(),
                     descriptors_[to]->source);
     }
@@ -146,8 +147,9 @@ bool Exchange::size_differs(const MemberNames& group, std::size_t t, int rank, i
   std::snprintf(wanted, sizeof wanted, "%lld elements along the axis", static_cast<long long>(parts));
   std::snprintf(given, sizeof given, "%lld elements along the axis", static_cast<long long>(whole));
   return refuse(out_why,
-                {group.name(rank), wanted, given, "the parts' sizes along the axis add up to the whole's"},
-                "tensor %zu of %s %d has %lld elements along the axis, but its parts have %lld together", t,
+                {group.name(rank), wanted, given,
+                 "the sizes of the parts along the axis must add up to the size of the whole"},
+                "tensor %zu of %s %d has %lld elements along the axis, but its parts have %lld in total", t,
                 group.naming().word(), group.name(rank).number(), static_cast<long long>(whole),
                 static_cast<long long>(parts));
 }
@@ -233,9 +235,10 @@ bool Exchange::overlaps(const MemberNames& group, int member, ErrorRecord* out_w
     for (int p = 0; p < member && (call_.joins() || call_.cuts()); ++p) before += tasks_.part(p, t);
     if (own.in != nullptr && (call_.joins() || call_.cuts()) && misplaced(member, t, before)) {
       return refuse(out_why,
-                    {group.name(member), "the part in its own place in the whole, or apart from it",
-                     "in and out that overlap", "give two buffers, or the part its own place in the whole"},
-                    "in and out of tensor %zu of %s %d overlap, and the part is not in its own place", t,
+                    {group.name(member), "the part at its own position in the whole, or apart from it",
+                     "in and out that overlap",
+                     "use separate buffers, or place the part at its own position in the whole"},
+                    "in and out of tensor %zu of %s %d overlap, and the part is not at its own position", t,
                     group.naming().word(), group.name(member).number());
     }
     before = 0;

@@ -179,9 +179,9 @@ class Filler {
 };
 
 Status check_halo(const Halo& halo, int32_t ndim, int size) noexcept {
-  if (ndim == 0) return invalid_argument("in is a scalar, which has no surroundings");
+  if (ndim == 0) return invalid_argument("in is a scalar, but a halo needs at least one dimension");
   if (halo.parts.size() != static_cast<std::size_t>(ndim)) {
-    return invalid_argument("the halo has %zu dimensions, in has %d", halo.parts.size(), ndim);
+    return invalid_argument("the halo has %zu dimensions, but in has %d", halo.parts.size(), ndim);
   }
   int64_t product = 1;
   for (std::size_t i = 0; i < halo.parts.size(); ++i) {
@@ -197,7 +197,7 @@ Status check_halo(const Halo& halo, int32_t ndim, int size) noexcept {
       return invalid_argument("`edges[%zu]` is `%d`; use a `DIST_EDGE_...`", i, halo.edges[i]);
   }
   if (product == size) return kOk;
-  return invalid_argument("the product of parts must be %d, the number of members", size);
+  return invalid_argument("the product of parts must be %d, the number of members of the group", size);
 }
 
 bool same_sizes(const Member& member, const Grid& grid, const Halo& halo, const dist_tensor& out,
@@ -209,13 +209,13 @@ bool same_sizes(const Member& member, const Grid& grid, const Halo& halo, const 
     if (given == wanted) continue;
     why->culprit = member.group.name(member.me);
     std::snprintf(why->message, sizeof why->message,
-                  "out of %s has %lld elements in dimension %zu; its tile and halo have %lld",
+                  "out of %s has %lld elements in dimension %zu, but its tile and halo have %lld",
                   NameText(member.group, member.me).text, given, i, wanted);
     std::snprintf(why->expected, sizeof why->expected, "%lld elements in dimension %zu", wanted, i);
     std::snprintf(why->received, sizeof why->received, "%lld elements in dimension %zu", given, i);
     copy_text(
         why->hint,
-        "out has the tile's size and both widths; with `DIST_EDGE_NONE` it ends where the whole does"_m);
+        "out must have the tile's size plus both widths; with `DIST_EDGE_NONE` it ends at the edge of the whole"_m);
     return false;
   }
   return true;
@@ -227,9 +227,10 @@ bool check_members(const Member& member, const Grid& grid, const Halo& halo, con
     why->culprit = member.group.name(dissent.received);
     describe(*brought.in[dissent.expected], why->expected, sizeof why->expected);
     describe(*brought.in[dissent.received], why->received, sizeof why->received);
-    std::snprintf(why->message, sizeof why->message, "the tile of %s, %s, does not fit those in line with it",
+    std::snprintf(why->message, sizeof why->message,
+                  "the tile of %s, %s, does not fit the tiles in line with it",
                   NameText(member.group, dissent.received).text, why->received);
-    copy_text(why->hint, "tiles with the same place in a dimension have equal sizes there");
+    copy_text(why->hint, "tiles at the same position along a dimension must have the same size there");
     return false;
   }
   return same_sizes(member, grid, halo, out, why) && lies_apart(member, out, brought, why);
@@ -257,8 +258,10 @@ Status check_and_meet(const Member& member, const dist_tensor& in, const Halo& h
   DIST_TRY(check_output(out, "out", &out_size));
   DIST_TRY(check_halo(halo, in.ndim, member.group.size()));
   if (out.dtype != in.dtype || out.ndim != in.ndim) {
-    return invalid_argument("`out` is %s of %d dimensions, `in` is %s of %d; they are of one kind",
-                            dtype_name(out.dtype), out.ndim, dtype_name(in.dtype), in.ndim);
+    return invalid_argument(
+        "`out` is %s with %d dimensions, but `in` is %s with %d. Both must have the same dtype and number of "
+        "dimensions.",
+        dtype_name(out.dtype), out.ndim, dtype_name(in.dtype), in.ndim);
   }
   return meet_on_tiles(
       member, {&in, &out, out_size.bytes}, [&](Signature& signature) { state(halo, in, signature); },

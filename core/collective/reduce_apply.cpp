@@ -224,8 +224,8 @@ Status check(const Call& call, const Update& update) noexcept {
                             update.clip_norm);
   }
   if (update.num_states > kMaxStates) {
-    return invalid_argument("`dist_reduce_apply()`: `num_states` is %zu; there can be %d", update.num_states,
-                            kMaxStates);
+    return invalid_argument("`dist_reduce_apply()`: `num_states` is %zu, but must be at most %d",
+                            update.num_states, kMaxStates);
   }
   if (update.num_states != 0 && call.n != 0 && call.states == nullptr) {
     return invalid_argument("`dist_reduce_apply()`: `states` is `NULL`, but `num_states` is %zu",
@@ -237,25 +237,26 @@ Status check(const Call& call, const Update& update) noexcept {
     TensorSize size;
     DIST_TRY(check_output(state, "a state", &size));
     if (state.dtype == parameter.dtype && same_shape(state, parameter) && size.contiguous) continue;
-    return invalid_argument("`dist_reduce_apply()`: states[%zu] must be like parameter %zu, row-major", i,
-                            i % call.n);
+    return invalid_argument(
+        "`dist_reduce_apply()`: states[%zu] must be row-major, with the dtype and shape of parameter %zu", i,
+        i % call.n);
   }
   for (std::size_t t = 0; t < call.n; ++t) {
     const dist_dtype dtype = call.out[t].dtype;
     const bool wide = dtype == DIST_F32 || dtype == DIST_F64;
     if (call.in[t].data == call.out[t].data && elements_of(call.in[t]) != 0) {
-      return invalid_argument("`dist_reduce_apply()`: gradient and parameter %zu are one buffer; give two",
-                              t);
+      return invalid_argument(
+          "`dist_reduce_apply()`: gradient and parameter %zu are the same buffer. Use separate buffers.", t);
     }
     if (wide || (update.kind == DIST_APPLY_CALLBACK && update.clip_norm == 0)) continue;
-    return fail(DIST_UNIMPLEMENTED, "`dist_reduce_apply()`: parameter %zu is %s; %s f32 and f64 only", t,
-                dtype_name(dtype), update.kind == DIST_APPLY_SGD ? "SGD is for" : "a clip is for");
+    return fail(DIST_UNIMPLEMENTED, "`dist_reduce_apply()`: parameter %zu is %s, but %s f32 and f64 only", t,
+                dtype_name(dtype), update.kind == DIST_APPLY_SGD ? "SGD supports" : "clipping supports");
   }
   if (update.clip_norm > 0) {
     for (std::size_t t = 0; t < call.n; ++t) {
       if (call.in[t].dtype == call.out[t].dtype) continue;
       return fail(DIST_UNIMPLEMENTED,
-                  "`dist_reduce_apply()`: a clip needs gradients of the parameters' type");
+                  "`dist_reduce_apply()`: clipping needs gradients of the same dtype as the parameters");
     }
   }
   if (update.kind == DIST_APPLY_CALLBACK) {
@@ -268,14 +269,15 @@ Status check(const Call& call, const Update& update) noexcept {
         "`dist_reduce_apply()`: `kind` is `%d`; use `DIST_APPLY_SGD` or `DIST_APPLY_CALLBACK`", update.kind);
   }
   if (!std::isfinite(update.learning_rate) || !std::isfinite(update.momentum)) {
-    return invalid_argument("`dist_reduce_apply()`: `learning_rate` %g and momentum %g must be finite",
-                            update.learning_rate, update.momentum);
+    return invalid_argument(
+        "`dist_reduce_apply()`: `learning_rate` is %g and momentum is %g, but both must be finite",
+        update.learning_rate, update.momentum);
   }
   const std::size_t wanted = update.momentum != 0 ? 1 : 0;
   if (update.num_states == wanted) return kOk;
   return invalid_argument(
-      "`dist_reduce_apply()`: SGD with momentum %g has %zu states, and `num_states` is %zu", update.momentum,
-      wanted, update.num_states);
+      "`dist_reduce_apply()`: SGD with momentum %g needs %zu states, but `num_states` is %zu",
+      update.momentum, wanted, update.num_states);
 }
 
 uint64_t mix_update(uint64_t digest, const Update& update) noexcept {

@@ -87,7 +87,7 @@ Status check_shard(const Partition& partition, int me, const dist_tensor* tensor
   describe(*tensor, is, sizeof is);
   describe({nullptr, tensor->dtype, static_cast<int32_t>(partition.shape.size()), box.size, nullptr}, wanted,
            sizeof wanted);
-  return invalid_argument("%s is %s; what this member has by the partition is %s", what, is, wanted);
+  return invalid_argument("%s is %s, but the partition gives this member %s", what, is, wanted);
 }
 
 uint64_t mix_partition(uint64_t digest, const Partition& partition) noexcept {
@@ -118,8 +118,8 @@ bool same_dtypes(const Group& group, const Brought& brought, ErrorRecord* why) n
     why->culprit = group.name(p);
     copy_text(why->expected, dtype_name(static_cast<dist_dtype>(dtype)));
     copy_text(why->received, dtype_name(out->dtype));
-    std::snprintf(why->message, sizeof why->message, "out of %s is %s, its in %s", NameText(group, p).text,
-                  why->received, why->expected);
+    std::snprintf(why->message, sizeof why->message, "out of %s is %s, but its in is %s",
+                  NameText(group, p).text, why->received, why->expected);
     return false;
   }
   if (alike) return true;
@@ -129,7 +129,7 @@ bool same_dtypes(const Group& group, const Brought& brought, ErrorRecord* why) n
   why->culprit = group.name(dissent.received);
   copy_text(why->expected, dtype_name(static_cast<dist_dtype>(dtype_of(brought, dissent.expected))));
   copy_text(why->received, dtype_name(static_cast<dist_dtype>(dtype_of(brought, dissent.received))));
-  std::snprintf(why->message, sizeof why->message, "the shard of %s is %s, that of %s %s",
+  std::snprintf(why->message, sizeof why->message, "the shard of %s is %s, but the shard of %s is %s",
                 NameText(group, dissent.received).text, why->received, NameText(group, dissent.expected).text,
                 why->expected);
   return false;
@@ -139,7 +139,7 @@ bool check_members(const Member& member, const Brought& brought, const dist_tens
                    ErrorRecord* why) noexcept {
   if (same_dtypes(member.group, brought, why))
     return out == nullptr || lies_apart(member, *out, brought, why);
-  copy_text(why->hint, "all shards of a tensor are of one dtype");
+  copy_text(why->hint, "all shards of a tensor must have the same dtype");
   return false;
 }
 
@@ -150,17 +150,17 @@ Status check_reshard(const Partition& from, const Partition& to) noexcept {
   if (from.num_logical_devices != to.num_logical_devices ||
       !std::equal(from.shape.begin(), from.shape.end(), to.shape.begin(), to.shape.end())) {
     return invalid_argument(
-        "from and to are partitions of different shapes, or over different numbers of devices");
+        "from and to are partitions of different shapes or for different numbers of devices");
   }
   if (std::find(from.shape.begin(), from.shape.end(), kUnknownSize) == from.shape.end()) return kOk;
-  return invalid_argument("the tensor's shape must be known to be divided anew");
+  return invalid_argument("the tensor's shape must be known for resharding");
 }
 
 Status check_and_meet(const Member& member, const Partition& from, const Partition& to, const dist_tensor* in,
                       const dist_tensor* out) noexcept {
   DIST_TRY(check_reshard(from, to));
   if (from.num_logical_devices != member.group.size()) {
-    return invalid_argument("the partitions are for %d logical devices; %d members meet",
+    return invalid_argument("the partitions are for %d logical devices, but the group has %d members",
                             from.num_logical_devices, member.group.size());
   }
   DIST_TRY(check_shard(from, member.me, in, "in", check_tensor));
@@ -194,10 +194,10 @@ Status bytes_to_move(const Partition& from, const Partition& to, dist_dtype dtyp
                      std::size_t* out) noexcept {
   DIST_TRY(check_reshard(from, to));
   const auto size = static_cast<int64_t>(dtype_size(dtype));
-  if (size == 0) return invalid_argument("`dist_reshard_bytes()`: %d is no dtype", dtype);
+  if (size == 0) return invalid_argument("`dist_reshard_bytes()`: %d is not a dtype", dtype);
   const int32_t n = from.num_logical_devices;
   if (logical_device < -1 || logical_device >= n) {
-    return invalid_argument("`dist_reshard_bytes()`: there is no logical device %d: a replica has %d",
+    return invalid_argument("`dist_reshard_bytes()`: there is no logical device %d. A replica has %d.",
                             logical_device, n);
   }
   int64_t bytes = 0;
@@ -206,7 +206,7 @@ Status bytes_to_move(const Partition& from, const Partition& to, dist_dtype dtyp
     int64_t moved = 0;
     if (__builtin_mul_overflow(elements_to_move(from, to, d), size, &moved) ||
         __builtin_add_overflow(bytes, moved, &bytes)) {
-      return invalid_argument("`dist_reshard_bytes()`: more bytes are moved than 64 bits can count");
+      return invalid_argument("`dist_reshard_bytes()`: the number of bytes to move does not fit in 64 bits");
     }
   }
   *out = static_cast<std::size_t>(bytes);

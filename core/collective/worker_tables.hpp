@@ -38,10 +38,10 @@ inline void unreadable(const MemberNames& all, dist_status code, int rank, bool 
                        ErrorRecord* out_why) noexcept {
   out_why->code = code;
   out_why->culprit = all.name(rank);
-  std::snprintf(out_why->message, sizeof out_why->message,
-                broken ? "what replica %d brought cannot be read"
-                       : "replica %d has no memory for what the others brought",
-                out_why->culprit.number());
+  std::snprintf(
+      out_why->message, sizeof out_why->message,
+      broken ? "the data of replica %d cannot be read" : "replica %d has no memory for the data of its peers",
+      out_why->culprit.number());
 }
 
 class WorkerTables {

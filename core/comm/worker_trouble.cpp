@@ -109,8 +109,7 @@ ErrorRecord WorkerCommunicator::unlike(WorkerRound& round, int worker) noexcept 
 ErrorRecord WorkerCommunicator::report_on(WorkerRound& round, const WorkerRound::Problem& problem) noexcept {
   switch (problem.fault) {
     case WorkerRound::Fault::kHeader: return unlike(round, problem.worker);
-    case WorkerRound::Fault::kTooLong:
-      return broken(round, problem.worker, "a payload that is longer than it can be");
+    case WorkerRound::Fault::kTooLong: return broken(round, problem.worker, "a payload that is too long");
     case WorkerRound::Fault::kNoMemory: return no_memory(round, DIST_RESOURCE_EXHAUSTED);
     default: return diagnosis_of(round, Trouble::kDisagreement, 0);
   }
@@ -290,7 +289,9 @@ bool WorkerCommunicator::find_trouble(WorkerRound& round, Found* out) noexcept {
     case Transfer::End::kLost:
       *out = {lost(round, transport_.given_up() ? me_ : transport_.lost(0) ? 0 : worker), false};
       break;
-    case Transfer::End::kMisfit: *out = {broken(round, worker, "a message of another size"), false}; break;
+    case Transfer::End::kMisfit:
+      *out = {broken(round, worker, "a message of an unexpected size"), false};
+      break;
     // Only close() cancels transfers that are waited for.
     default: *out = {lost(round, me_), false}; break;
   }

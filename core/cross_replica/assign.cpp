@@ -39,13 +39,14 @@ Status view_of(const CrossReplica& context, const Variable& variable, Value& val
                dist_tensor* out) {
   if (value.distributed() && static_cast<int32_t>(value.items().size()) != context.replicas.local()) {
     return invalid_argument(
-        "`value` is %s of %zu components for %d replicas: it was created for another strategy",
+        "`value` is %s of %zu components, but the strategy has %d replicas: the value was created for "
+        "another strategy",
         Value::kind_name(value.kind()), value.items().size(), context.replicas.local());
   }
   const Value& own = value.distributed() ? *value.items()[index(r)] : value;
   if (!own.has_tensor()) {
     return invalid_argument(
-        "value: %s cannot be assigned to variable \"%s\"; give a tensor, or one for each replica",
+        "value: %s cannot be assigned to variable \"%s\". Pass a tensor, or one for each replica.",
         Value::kind_name(own.kind()), variable.name());
   }
   if (own.variable() != nullptr) DIST_TRY(check_owner(context, *own.variable()));
@@ -83,10 +84,9 @@ Status assign_copies(const CrossReplica& context, Variable& variable, int32_t ho
 
 Status no_aggregation(const Variable& variable) noexcept {
   return invalid_argument(
-      "variable \"%s\" is synchronized on reading with aggregation NONE, which does not say how its copies "
-      "and "
-      "one value belong together; use an aggregation, or the copies (`dist_strategy_local_results()`, "
-      "`dist_update()`)",
+      "variable \"%s\" is synchronized on reading with aggregation NONE, so one value cannot be divided "
+      "among its copies. Create it with another aggregation, or use the copies "
+      "(`dist_strategy_local_results()`, `dist_update()`).",
       variable.name());
 }
 
@@ -105,15 +105,15 @@ Status assign_on_read(const CrossReplica& context, Variable& variable, int32_t h
   if (variable.aggregation() == DIST_AGGREGATION_NONE) return no_aggregation(variable);
   if (value.kind() == DIST_VALUE_PER_REPLICA) {
     return invalid_argument(
-        "variable \"%s\" is synchronized on reading: from outside it takes one value, not %s; "
-        "`dist_update()` writes to each copy",
+        "variable \"%s\" is synchronized on reading, so outside a run it takes one value, not %s. Use "
+        "`dist_update()` to write to each copy.",
         variable.name(), Value::kind_name(value.kind()));
   }
   if (variable.aggregation() != DIST_AGGREGATION_SUM) return assign_copies(context, variable, how, value);
   if (how != DIST_ASSIGN) {
     return invalid_argument(
-        "variable \"%s\" is the sum of its copies: from outside it can be assigned, not added to; assign "
-        "its value (`dist_variable_read()`) and what is to be added, or add inside the replicas",
+        "variable \"%s\" is the sum of its copies, so outside a run it can be assigned but not added to. "
+        "Assign its value (`dist_variable_read()`) plus the addend, or add inside the replicas.",
         variable.name());
   }
   dist_tensor one{};
@@ -141,7 +141,8 @@ Status assign_reduced(const CrossReplica& context, Variable& variable, int32_t h
   DIST_TRY(check_op(op, dtype));
   if (op == DIST_REDUCE_MEAN && dtype_of_mean(dtype) != dtype) {
     return invalid_argument(
-        "variable \"%s\": the MEAN of %s is %s, which it cannot hold; use SUM or ONLY_FIRST_REPLICA",
+        "variable \"%s\": the MEAN of %s is %s, which the variable cannot store. Use SUM or "
+        "ONLY_FIRST_REPLICA.",
         variable.name(), dtype_name(dtype), dtype_name(dtype_of_mean(dtype)));
   }
   std::pmr::vector<dist_tensor> parts(static_cast<std::size_t>(context.replicas.local()), context.memory);
@@ -156,8 +157,8 @@ Status assign_reduced(const CrossReplica& context, Variable& variable, int32_t h
 
 Status sum_of_common(const Variable& variable) noexcept {
   return invalid_argument(
-      "variable \"%s\" sums what the replicas give, and all of them gave the same object, which is no part "
-      "of a sum: give every replica a value of its own, or use MEAN",
+      "variable \"%s\" sums the values of the replicas, but all of them passed the same object. Pass a value "
+      "of its own on every replica, or use MEAN.",
       variable.name());
 }
 
@@ -255,7 +256,8 @@ Status scatter(const CrossReplica& context, Variable& variable, int32_t how, Val
   DIST_TRY(check_scatter(variable, how));
   if (slices.distributed() && static_cast<int32_t>(slices.items().size()) != context.replicas.local()) {
     return invalid_argument(
-        "`slices` is %s of %zu components for %d replicas: it was created for another strategy",
+        "`slices` is %s of %zu components, but the strategy has %d replicas: the slices were created for "
+        "another strategy",
         Value::kind_name(slices.kind()), slices.items().size(), context.replicas.local());
   }
   std::pmr::vector<Slices> rows(static_cast<std::size_t>(variable.num_copies()), context.memory);

@@ -197,7 +197,7 @@ Status check_axes(std::span<const int32_t> axes, int32_t ndim, const char* where
                   uint32_t* out_mask) noexcept {
   uint32_t mask = 0;
   for (const int32_t axis : axes) {
-    if (ndim == 0) return invalid_argument("%s is a scalar: it has no axis %d to reduce", where, axis);
+    if (ndim == 0) return invalid_argument("%s is a scalar, which has no axis %d to reduce", where, axis);
     if (axis < -ndim || axis >= ndim) {
       return invalid_argument("%s: axis %d is out of range. With %d dimensions, it must be %d to %d.", where,
                               axis, ndim, -ndim, ndim - 1);

@@ -15,20 +15,19 @@ Status check(const CrossDeviceOptions& options) noexcept {
   }
   const bool one_device = options.kind == DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;
   if (!one_device && (options.accumulate != nullptr || options.reduce_to_device != nullptr)) {
-    return invalid_argument("%s takes no %s: only `DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE` does", name,
-                            options.accumulate != nullptr ? "operator of the host's" : "reduce_to_device");
+    return invalid_argument("%s does not use %s; only `DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE` does", name,
+                            options.accumulate != nullptr ? "an accumulate function" : "reduce_to_device");
   }
   if (options.accumulate_element_bytes != 0 && options.accumulate == nullptr) {
     return invalid_argument(
-        "`accumulate_element_bytes` is %zu, but there is no operator of the host's: "
-        "`accumulate` is `NULL`",
+        "`accumulate_element_bytes` is %zu, but `accumulate` is `NULL`. Set both or neither.",
         options.accumulate_element_bytes);
   }
   if (options.kind == DIST_CROSS_DEVICE_HOST && options.host.reduce == nullptr) {
     return invalid_argument("`DIST_CROSS_DEVICE_HOST` needs functions, with at least `reduce`");
   }
   if (options.kind != DIST_CROSS_DEVICE_HOST && options.has_functions) {
-    return invalid_argument("%s takes no functions of the host's: use `DIST_CROSS_DEVICE_HOST`", name);
+    return invalid_argument("%s does not use host functions. Use `DIST_CROSS_DEVICE_HOST`.", name);
   }
   return kOk;
 }
@@ -62,8 +61,8 @@ Status CrossDevice::check_elements(const dist_tensor& value, std::size_t bytes) 
   char text[160];
   describe(value, text, sizeof text);
   return invalid_argument(
-      "`accumulate_element_bytes` is %zu: it must be a multiple of an element's %zu bytes, and %s, which has "
-      "%zu, holds whole ones",
+      "`accumulate_element_bytes` is %zu, but must be a multiple of %zu bytes, the size of an element, and "
+      "must divide %s, which has %zu bytes",
       element_bytes_, of_dtype, text, bytes);
 }
 

@@ -18,7 +18,8 @@ Status check_value(const CrossReplica& context, const Value& value) noexcept {
   }
   if (value.distributed() && static_cast<int32_t>(value.items().size()) != context.replicas.local()) {
     return invalid_argument(
-        "destination: %s of %zu components for %d replicas: it was created for another strategy",
+        "destination: %s has %zu components, but the strategy has %d replicas: it was created for another "
+        "strategy",
         Value::kind_name(value.kind()), value.items().size(), context.replicas.local());
   }
   return kOk;
@@ -28,7 +29,8 @@ Status check_value(const CrossReplica& context, const Value& value) noexcept {
 Status place_of(const CrossReplica& context, const Variable& variable, Place* out) noexcept {
   if (variable.mirrored() && variable.num_replicas() != context.replicas.local()) {
     return invalid_argument(
-        "destination: variable \"%s\" has %d copies for %d replicas: it was created for another strategy",
+        "destination: variable \"%s\" has %d copies, but the strategy has %d replicas: it was created for "
+        "another strategy",
         variable.name(), variable.num_replicas(), context.replicas.local());
   }
   out->mirrored = variable.mirrored();

@@ -120,8 +120,7 @@ Status report(const CrossReplica& context, const Variable& variable, const Eleme
   copy_text(error.received, received);
   copy_text(
       error.hint,
-      "make the copies equal by `dist_variable_assign()`; replicas that write to their copies must all write "
-      "what a collective gave them"_m);
+      "use `dist_variable_assign()` to make the copies equal; replicas that write to their copies must all write the result of a collective"_m);
   std::snprintf(error.message, sizeof error.message,
                 "variable \"%s\": the copies have drifted apart: element %lld (%s) is %s on replica %d but "
                 "%s on replica %d; %s",

@@ -14,17 +14,16 @@ namespace dist {
 Status check_reduction(dist_reduce_op op) noexcept {
   if (op == DIST_REDUCE_SUM || op == DIST_REDUCE_MEAN) return kOk;
   return invalid_argument(
-      "`op` is %d (%s): from outside values are reduced by SUM or MEAN; the others are collectives, in the "
-      "replica function",
+      "`op` is %d (%s), but outside the replica function values can only be reduced by SUM or MEAN. Use a "
+      "collective in the replica function for other operators.",
       op, op_name(op));
 }
 
 Status check_numerics_of(dist_numerics numerics, dist_dtype dtype) noexcept {
   if (numerics != DIST_NUMERICS_REPRODUCIBLE || dtype != DIST_COMPLEX64) return kOk;
-  return fail(
-      DIST_UNIMPLEMENTED,
-      "the strategy's numerics are REPRODUCIBLE, which sums of complex64 cannot be: give it ORDERED or "
-      "TREE");
+  return fail(DIST_UNIMPLEMENTED,
+              "the strategy has numerics REPRODUCIBLE, which does not support sums of complex64. Create it "
+              "with ORDERED or TREE.");
 }
 
 void FoldPlan::add(dist_dtype dtype, dist_reduce_op op, double divisor, std::size_t count,

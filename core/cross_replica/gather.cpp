@@ -23,9 +23,9 @@ Status check_parts(std::span<const dist_tensor> tensors, int32_t axis, const Pat
   const dist_tensor& first = tensors[0];
   const int32_t at = axis < 0 ? axis + first.ndim : axis;
   if (at < 0 || at >= first.ndim) {
-    return invalid_argument("%s: `axis` is %d, and the tensors have %d dimensions: %s",
+    return invalid_argument("%s: `axis` is %d, but the tensors have %d dimensions: %s",
                             PathText(path).c_str(), axis, first.ndim,
-                            first.ndim == 0 ? "scalars cannot be joined" : "use one of theirs");
+                            first.ndim == 0 ? "scalars cannot be joined" : "use one of these");
   }
   std::copy_n(first.shape, first.ndim, shape);
   for (std::size_t r = 1; r < tensors.size(); ++r) {
@@ -86,7 +86,7 @@ class Gatherer {
     if (!value.distributed()) return gather_undistributed(value, path, out);
     if (static_cast<int32_t>(value.items().size()) != context_.replicas.local()) {
       return invalid_argument(
-          "%s is %s of %zu components for %d replicas: it was created for another strategy",
+          "%s is %s of %zu components, but the strategy has %d replicas: it was created for another strategy",
           PathText(path).c_str(), Value::kind_name(value.kind()), value.items().size(),
           context_.replicas.local());
     }
@@ -119,7 +119,8 @@ class Gatherer {
     }
     if (variable->num_copies() != context_.replicas.local()) {
       return invalid_argument(
-          "%s is a variable of %d copies for %d replicas: it was created for another strategy",
+          "%s is a variable with %d copies, but the strategy has %d replicas: it was created for another "
+          "strategy",
           PathText(path).c_str(), variable->num_copies(), context_.replicas.local());
     }
     std::pmr::vector<dist_tensor> tensors(context_.memory);
@@ -151,8 +152,8 @@ class Gatherer {
       if (!component->has_tensor()) {
         return fail(
             component->kind() == DIST_VALUE_INDEXED_SLICES ? DIST_UNIMPLEMENTED : DIST_INVALID_ARGUMENT,
-            "%s: replica %zu has %s; tensors are joined, and nests of them", PathText(path).c_str(),
-            tensors.size(), Value::kind_name(component->kind()));
+            "%s: replica %zu has %s, but only tensors and nests of tensors can be gathered",
+            PathText(path).c_str(), tensors.size(), Value::kind_name(component->kind()));
       }
       const Variable* const variable = component->variable();
       tensors.push_back(variable != nullptr ? variable->component(LocalReplica(tensors.size()))

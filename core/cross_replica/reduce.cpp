@@ -48,7 +48,8 @@ Status broadcast_to(const CrossReplica& context, Value& value, const Destination
   DIST_TRY(resolve(context, destination, &place));
   if (value.holds_distributed()) {
     return invalid_argument(
-        "`value` is %s: only a value that is the same for all replicas can be broadcast; give one tensor",
+        "`value` is %s, but only a value that is the same for all replicas can be broadcast. Pass one "
+        "tensor.",
         value.distributed() ? Value::kind_name(value.kind()) : "a nest of per-replica values");
   }
   const CrossDevice* const own = context.cross_device;

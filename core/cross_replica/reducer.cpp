@@ -59,15 +59,15 @@ Status Reducer::add_items(Value& value, const Path& path, ValueRef* out) {
 
 Status Reducer::no_axes_of(const Value& nest, const Path& path) const noexcept {
   return invalid_argument(
-      "%s is %s: axes are those of one tensor; reduce its items one by one, or without axes",
+      "%s is %s, but only a tensor has axes. Reduce the items one by one, or reduce without axes.",
       PathText(path).c_str(), Value::kind_name(nest.kind()));
 }
 
 Status Reducer::check_components(const Value& value, const Path& path) const noexcept {
   if (value.items().size() == static_cast<std::size_t>(num_local())) return kOk;
-  return invalid_argument("%s is %s of %zu components for %d replicas: it was created for another strategy",
-                          PathText(path).c_str(), Value::kind_name(value.kind()), value.items().size(),
-                          num_local());
+  return invalid_argument(
+      "%s is %s of %zu components, but the strategy has %d replicas: it was created for another strategy",
+      PathText(path).c_str(), Value::kind_name(value.kind()), value.items().size(), num_local());
 }
 
 // Requires one copy for each replica, or a single copy if the variable is not reduced.
@@ -76,7 +76,8 @@ Status Reducer::check_copies(const Variable& variable, const Path& path) const n
   if (variable.num_copies() == num_local()) return kOk;
   if (to_one_tensor() ? variable.num_copies() == 1 : !folded) return kOk;
   return invalid_argument(
-      "%s: variable \"%s\" has %d copies for %d replicas: it was created for another strategy",
+      "%s: variable \"%s\" has %d copies, but the strategy has %d replicas: it was created for another "
+      "strategy",
       PathText(path).c_str(), variable.name(), variable.num_copies(), num_local());
 }
 
@@ -144,10 +145,11 @@ Status Reducer::add_of_workers(Value& value, const Path& path, ValueRef* out) {
 }
 
 Status Reducer::not_reducible(const Value& value, const Path& path, std::size_t replica) const noexcept {
-  return fail(value.is_composite() ? DIST_UNIMPLEMENTED : DIST_INVALID_ARGUMENT,
-              "%s: replica %zu has %s; tensors are reduced, nests of them, and %sindexed slices",
-              PathText(path).c_str(), replica, Value::kind_name(value.kind()),
-              to_one_tensor() ? "without axes " : "");
+  return fail(
+      value.is_composite() ? DIST_UNIMPLEMENTED : DIST_INVALID_ARGUMENT,
+      "%s: replica %zu has %s, but only tensors, nests of tensors and %sindexed slices can be reduced",
+      PathText(path).c_str(), replica, Value::kind_name(value.kind()),
+      to_one_tensor() ? "(without axes) " : "");
 }
 
 // For a value that is equal on all replicas: its mean is the value itself, and its sum is most likely a

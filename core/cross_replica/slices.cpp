@@ -55,8 +55,10 @@ Status join_slices(const CrossReplica& context, FoldPlan& plan, dist_reduce_op o
                    std::span<Value* const> slices, const Path& path, ValueRef* out) {
   for (const Value* const value : slices) {
     if (value->kind() == DIST_VALUE_INDEXED_SLICES) continue;
-    return invalid_argument("%s: replica 0 has indexed slices, another %s; all have the same kind",
-                            PathText(path).c_str(), Value::kind_name(value->kind()));
+    return invalid_argument(
+        "%s: replica 0 has indexed slices, but another replica has %s. All replicas must pass the same kind "
+        "of value.",
+        PathText(path).c_str(), Value::kind_name(value->kind()));
   }
   ValueRef rows;
   ValueRef indices;

@@ -28,11 +28,11 @@ Status check_leaf(const Call& call, const Value& value, const Path& path) noexce
   if (value.has_tensor()) return kOk;
   if (value.kind() == DIST_VALUE_INDEXED_SLICES && call.reduces()) {
     if ((call.op == DIST_REDUCE_SUM || call.op == DIST_REDUCE_MEAN) && call.weights == nullptr) return kOk;
-    return fail(DIST_UNIMPLEMENTED, "%s is indexed slices, which have a SUM and a MEAN without weights only",
+    return fail(DIST_UNIMPLEMENTED, "%s is indexed slices, which support only SUM and MEAN without weights",
                 PathText(path).c_str());
   }
   return fail(value.kind() == DIST_VALUE_INDEXED_SLICES ? DIST_UNIMPLEMENTED : DIST_INVALID_ARGUMENT,
-              "%s is %s; %s takes tensors, and nests of them", PathText(path).c_str(),
+              "%s is %s, but %s takes only tensors and nests of tensors", PathText(path).c_str(),
               Value::kind_name(value.kind()), collective_name(call.collective));
 }
 
@@ -89,7 +89,7 @@ Status rebuild(Memory& memory, const Value& like, Results& results, ValueRef* ou
 Status check_axis(const Call& call, const Tensors& leaves) noexcept {
   for (std::size_t t = 0; t < leaves.size(); ++t) {
     if (call.axis >= -leaves[t].ndim && call.axis < leaves[t].ndim) continue;
-    return invalid_argument("`axis` is %d, and leaf %zu of the value has %d dimensions", call.axis, t,
+    return invalid_argument("`axis` is %d, but leaf %zu of the value has %d dimensions", call.axis, t,
                             leaves[t].ndim);
   }
   return kOk;

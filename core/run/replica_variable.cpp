@@ -100,12 +100,13 @@ Status create_variable(const CrossReplica& context, const VariableHome& home, co
   const ValueRef value = ValueRef::adopt(given);
   if (status != DIST_OK) {
     if (failures_on_this_thread() != before && last_error().code == status) return Status(status);
-    return fail(status,
-                "the initial value's function returned %s without a reason. Use `dist_fail()` to report one",
-                status_name(status));
+    return fail(
+        status,
+        "the function for the initial value returned %s without a reason. Use `dist_fail()` to report one",
+        status_name(status));
   }
   if (!value || !value->has_tensor()) {
-    return invalid_argument("the initial value's function gave %s; a variable begins with a tensor",
+    return invalid_argument("the function for the initial value returned %s, but must return a tensor",
                             value ? Value::kind_name(value->kind()) : "nothing");
   }
   return begin_with(context, home, options, value->tensor(), out);

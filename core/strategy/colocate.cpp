@@ -27,9 +27,9 @@ Status check_with(Strategy& strategy, const Value& with) {
   char is[160];
   Value::describe(&with, is, sizeof is);
   return invalid_argument(
-      "`dist_colocate_enter()`: %s is no variable of this strategy%s; variables can be placed with one that "
-      "the strategy made",
-      is, own ? " but a copy of one" : "");
+      "`dist_colocate_enter()`: %s is not a variable of this strategy%s. Pass a variable that this strategy "
+      "created.",
+      is, own ? ", but a copy of one" : "");
 }
 
 }  // namespace

@@ -13,17 +13,17 @@ Status HostLayout::ask_copies(const HostStrategy& host, int32_t num_replicas, St
   for (int32_t r = 0; r < num_replicas; ++r) {
     const int32_t copy = host.copy_of_replica(r, num_replicas, host.user_data);
     if (copy < 0 || copy >= num_replicas) {
-      return invalid_argument("functions.`copy_of_replica`() gave %d for replica %d: copies are 0 to %d",
-                              copy, r, num_replicas - 1);
+      return invalid_argument(
+          "functions.`copy_of_replica`() returned %d for replica %d, but copies are 0 to %d", copy, r,
+          num_replicas - 1);
     }
     own = own && copy == r;
     shared = shared && copy == 0;
   }
   if (!own && !shared) {
     return fail(DIST_UNIMPLEMENTED,
-                "functions.`copy_of_replica`(): some replicas share a copy and some do not; give each "
-                "replica its own "
-                "copy (its id), or all of them copy 0");
+                "functions.`copy_of_replica`(): some replicas share a copy and others do not. Return the "
+                "replica's id for each replica, or 0 for all of them.");
   }
   options->kind = own ? DIST_STRATEGY_MIRRORED : DIST_STRATEGY_CENTRAL_STORAGE;
   return kOk;

@@ -16,12 +16,11 @@ namespace {
 
 Status check_arguments(const UpdateCall& update) noexcept {
   if (update.args != nullptr && !update.args->is_sequence()) {
-    return invalid_argument(
-        "`args` is %s; give a list or tuple of the update function's arguments, or `NULL`",
-        Value::kind_name(update.args->kind()));
+    return invalid_argument("`args` is %s, but must be a list or tuple of arguments, or `NULL`",
+                            Value::kind_name(update.args->kind()));
   }
   if (update.kwargs != nullptr && update.kwargs->kind() != DIST_VALUE_DICT) {
-    return invalid_argument("`kwargs` is %s; give a dictionary of named arguments, or `NULL`",
+    return invalid_argument("`kwargs` is %s, but must be a dictionary of named arguments, or `NULL`",
                             Value::kind_name(update.kwargs->kind()));
   }
   return kOk;
@@ -31,8 +30,8 @@ Status check_arguments(const UpdateCall& update) noexcept {
 Status check_variable(Strategy& strategy, const Variable& variable) noexcept {
   if (strategy.layout() == DIST_STRATEGY_MIRRORED && !variable.mirrored()) {
     return invalid_argument(
-        "variable \"%s\" was created outside this strategy, which has no copies of it: create it with the "
-        "strategy",
+        "variable \"%s\" was created outside this strategy, which has no copies of it. Create it with the "
+        "strategy.",
         variable.name());
   }
   return check_owner(strategy.cross_replica(), variable);

@@ -34,8 +34,7 @@ Status check_inside(int32_t num_replicas, const char* call) noexcept {
   if (num_replicas != kOutsideReplicas) return kOk;
   return failed_precondition(
       "`%s()`: `replica` is `NULL`, as in the cross-replica context. Call it inside the replica function, "
-      "with its "
-      "replica.",
+      "and pass its replica.",
       call);
 }
 

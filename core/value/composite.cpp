@@ -23,7 +23,7 @@ Status index_part(const Value& part, const char* whole, const char* name, int32_
   char is[256];
   Value::describe(&part, is, sizeof is);
   if (part.kind() != DIST_VALUE_TENSOR || part.tensor().ndim != ndim || !is_index(part.tensor())) {
-    return invalid_argument("%s of %s are %s; they must be a tensor of I32 or I64 with %d dimension%s", name,
+    return invalid_argument("%s of %s are %s, but must be a tensor of I32 or I64 with %d dimension%s", name,
                             whole, is, ndim, ndim == 1 ? "" : "s");
   }
   *out = part.tensor();
@@ -34,7 +34,7 @@ Status values_part(const Value& part, const char* whole, dist_tensor* out) {
   char is[256];
   Value::describe(&part, is, sizeof is);
   if (part.kind() != DIST_VALUE_TENSOR || part.tensor().ndim == 0) {
-    return invalid_argument("values of %s are %s; they must be a tensor with at least one dimension", whole,
+    return invalid_argument("values of %s are %s, but must be a tensor with at least one dimension", whole,
                             is);
   }
   *out = part.tensor();
@@ -46,10 +46,11 @@ Status check_count(std::span<Value* const> parts, std::size_t low, std::size_t h
   if (parts.size() >= low && parts.size() <= high) {
     const auto absent = std::find(parts.begin(), parts.end(), nullptr);
     if (absent == parts.end()) return kOk;
-    return invalid_argument("parts[%td] of `%s` is `NULL`; every part must be a value",
+    return invalid_argument("parts[%td] of `%s` is `NULL`, but every part must be a value",
                             absent - parts.begin(), whole);
   }
-  return invalid_argument("%s of %zu parts; the parts are %s", whole, parts.size(), are);
+  return invalid_argument("%s cannot be created from %zu parts. The parts must be %s.", whole, parts.size(),
+                          are);
 }
 
 Status check_indexed_slices(std::span<Value* const> parts) {
@@ -60,7 +61,7 @@ Status check_indexed_slices(std::span<Value* const> parts) {
   DIST_TRY(values_part(*parts[0], kWhole, &values));
   DIST_TRY(index_part(*parts[1], kWhole, "indices", 1, &indices));
   if (indices.shape[0] != values.shape[0]) {
-    return invalid_argument("indexed slices of %lld rows with %lld indices; every row has one",
+    return invalid_argument("indexed slices have %lld rows but %lld indices. Every row needs one index.",
                             static_cast<long long>(values.shape[0]),
                             static_cast<long long>(indices.shape[0]));
   }
@@ -68,14 +69,14 @@ Status check_indexed_slices(std::span<Value* const> parts) {
   dist_tensor dense{};
   DIST_TRY(index_part(*parts[2], kWhole, "dense shape", 1, &dense));
   if (dense.shape[0] != values.ndim) {
-    return invalid_argument("indexed slices with values of %d dimensions and a dense shape of %lld",
+    return invalid_argument("indexed slices have values of %d dimensions, but a dense shape of %lld",
                             values.ndim, static_cast<long long>(dense.shape[0]));
   }
   for (int32_t d = 1; d < values.ndim; ++d) {
     if (index_at(dense, d) == values.shape[d]) continue;
-    return invalid_argument("indexed slices whose rows have size %lld in dimension %d, the dense shape %lld",
-                            static_cast<long long>(values.shape[d]), d,
-                            static_cast<long long>(index_at(dense, d)));
+    return invalid_argument(
+        "indexed slices have rows of size %lld in dimension %d, but the dense shape has %lld",
+        static_cast<long long>(values.shape[d]), d, static_cast<long long>(index_at(dense, d)));
   }
   return kOk;
 }
@@ -96,8 +97,8 @@ Status check_ragged(std::span<Value* const> parts) {
     for (int64_t i = 1; right && i < n; ++i) right = index_at(splits, i - 1) <= index_at(splits, i);
     if (!right) {
       return invalid_argument(
-          "row splits %zu of a ragged tensor must begin with 0, never fall, and end with %lld, the number of "
-          "rows that they divide",
+          "row splits %zu of a ragged tensor must begin with 0, never decrease, and end with %lld, the "
+          "number of rows that they divide",
           level, static_cast<long long>(rows));
     }
     rows = n - 1;
@@ -116,8 +117,8 @@ Status check_sparse(std::span<Value* const> parts) {
   DIST_TRY(index_part(*parts[2], kWhole, "dense shape", 1, &dense));
   if (values.ndim != 1 || indices.shape[0] != values.shape[0] || indices.shape[1] != dense.shape[0]) {
     return invalid_argument(
-        "a sparse tensor of %lld x %lld indices, a dense shape of %lld and values of %lld in %d "
-        "dimensions; for n values in d dimensions they are n x d, d and n",
+        "a sparse tensor has %lld x %lld indices, a dense shape of %lld, and values of %lld in %d "
+        "dimensions, but for n values in d dimensions they must be n x d, d and n",
         static_cast<long long>(indices.shape[0]), static_cast<long long>(indices.shape[1]),
         static_cast<long long>(dense.shape[0]), static_cast<long long>(values.shape[0]), values.ndim);
   }
@@ -133,8 +134,7 @@ Status create_composite(Memory& memory, dist_value_kind kind, std::span<Value* c
     case DIST_VALUE_SPARSE: DIST_TRY(check_sparse(parts)); break;
     default:
       return invalid_argument(
-          "`kind` is `%d`; a composite is `DIST_VALUE_INDEXED_SLICES`, `DIST_VALUE_RAGGED` or "
-          "`DIST_VALUE_SPARSE`",
+          "`kind` is `%d`; use `DIST_VALUE_INDEXED_SLICES`, `DIST_VALUE_RAGGED` or `DIST_VALUE_SPARSE`",
           kind);
   }
   return Value::create(memory, kind, parts, out);

@@ -65,7 +65,7 @@ Status from_dlpack(Memory& memory, DLManagedTensor* managed, ValueRef* out) {
   });
   if (type == std::end(kTypes)) {
     return fail(DIST_UNIMPLEMENTED,
-                "a DLPack tensor of type code %d, %d bits, %d lanes: libdist has no such dtype",
+                "a DLPack tensor has type code %d, %d bits and %d lanes, for which libdist has no dtype",
                 from.dtype.code, from.dtype.bits, from.dtype.lanes);
   }
   void* const data = from.data == nullptr ? nullptr : static_cast<std::byte*>(from.data) + from.byte_offset;

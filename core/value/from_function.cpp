@@ -17,8 +17,7 @@ Status call(Memory& memory, const ComponentFunction& function, GlobalReplica rep
   if (failures_on_this_thread() != before && last_error().code == status) return Status(status);
   return fail(
       status,
-      "the function that makes replica %d's component returned %s without a reason. Use `dist_fail()` "
-      "to report one",
+      "the function for replica %d's component returned %s without a reason. Use `dist_fail()` to report one",
       number(replica), status_name(status));
 }
 

@@ -54,15 +54,16 @@ class Merger {
     char other[256];
     Value::describe(results[0], first, sizeof first);
     Value::describe(results[replica], other, sizeof other);
-    return invalid_argument("%s: %s 0 gave %s, %s %zu %s; only results of one structure can be merged",
-                            PathText(path).c_str(), source_, first, source_, replica, other);
+    return invalid_argument(
+        "%s: %s 0 has %s, but %s %zu has %s. Only values of the same structure can be merged.",
+        PathText(path).c_str(), source_, first, source_, replica, other);
   }
 
   Status check_kinds(Results results, const Path& path) const noexcept {
     for (std::size_t r = 0; r < results.size(); ++r) {
       if (results[r]->distributed()) {
         return invalid_argument(
-            "%s: %s %zu gave %s: each %s must give its own part, or all of them the same object",
+            "%s: %s %zu has %s, but each %s must pass its own part, or all of them the same object",
             PathText(path).c_str(), source_, r, Value::kind_name(results[r]->kind()), source_);
       }
       const bool nests = results[r]->is_nest() || results[0]->is_nest();
@@ -86,10 +87,10 @@ class Merger {
         const int order = std::strcmp(first.key(i), other.key(i));
         if (order == 0) continue;
         // Keys are sorted, so the lesser of the two keys is missing from the other replica's dictionary.
-        return invalid_argument("%s: %s %zu gave the key \"%s\", %s %zu did not; all must give the same keys",
-                                PathText(path).c_str(), source_, order < 0 ? std::size_t{0} : r,
-                                order < 0 ? first.key(i) : other.key(i), source_,
-                                order < 0 ? r : std::size_t{0});
+        return invalid_argument(
+            "%s: %s %zu has the key \"%s\", but %s %zu does not. All must have the same keys.",
+            PathText(path).c_str(), source_, order < 0 ? std::size_t{0} : r,
+            order < 0 ? first.key(i) : other.key(i), source_, order < 0 ? r : std::size_t{0});
       }
       if (first.items().size() != other.items().size()) return differ(results, r, path);
     }
@@ -135,7 +136,7 @@ Status component_of(Memory& memory, Value* value, LocalReplica replica, ValueRef
   if (value->distributed()) {
     if (index(replica) >= items.size()) {
       return invalid_argument(
-          "%s has %zu components and none for replica %zu: it was created for another strategy",
+          "%s has %zu components, but none for replica %zu: it was created for another strategy",
           Value::kind_name(value->kind()), items.size(), index(replica));
     }
     *out = items[index(replica)];

@@ -64,8 +64,8 @@ Status check(const dist_tensor& tensor, const char* what) noexcept {
   TensorSize size;
   DIST_TRY(check_tensor(tensor, what, &size));
   if (tensor.dtype == DIST_COMPLEX64) {
-    return invalid_argument("%s are complex64, which a metric cannot add up; give their real parts or sizes",
-                            what);
+    return invalid_argument(
+        "%s are complex64, which a metric cannot add up. Pass their real parts or absolute values.", what);
   }
   return kOk;
 }
@@ -83,8 +83,8 @@ Status check_labels(const dist_tensor& values, const dist_tensor& labels) noexce
   describe(values, given, sizeof given);
   describe(labels, wanted, sizeof wanted);
   return invalid_argument(
-      "`values` are %s for labels %s; give predictions of the labels' shape, or scores with one dimension "
-      "more, of 2 or more classes",
+      "`values` are %s, but the labels are %s. Pass predictions with the labels' shape, or scores with one "
+      "more dimension of 2 or more classes.",
       given, wanted);
 }
 

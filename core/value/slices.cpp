@@ -107,8 +107,8 @@ Status check_shapes(const char* name, const dist_tensor& copy, const dist_tensor
   describe(values, is, sizeof is);
   describe(indices, at, sizeof at);
   return invalid_argument(
-      "variable \"%s\" is %s, the slices' values are %s and their indices %s; values are rows of the "
-      "variable, one for each index, in its dtype",
+      "variable \"%s\" is %s, but the slices have values %s and indices %s. The values must be rows of the "
+      "variable, one for each index, with its dtype.",
       name, wanted, is, at);
 }
 
@@ -140,27 +140,26 @@ Status check_scatter(const Variable& variable, int32_t how) noexcept {
     return check_scatter(variable.name(), variable.dtype(), how);
   }
   if (variable.sync_on_read()) {
-    return fail(
-        DIST_UNIMPLEMENTED,
-        "variable \"%s\" is synchronized on reading, and such variables have no scatter: assign to it, or "
-        "make it with ON_WRITE",
-        variable.name());
+    return fail(DIST_UNIMPLEMENTED,
+                "variable \"%s\" is synchronized on reading, and such variables do not support scatter. "
+                "Assign to it, or create it with ON_WRITE.",
+                variable.name());
   }
   if (variable.mirrored() && how == DIST_SCATTER_BATCH_UPDATE) {
     return fail(DIST_UNIMPLEMENTED,
-                "variable \"%s\" is mirrored: BATCH_UPDATE is for variables with one copy; use UPDATE, or "
-                "`dist_update()`",
+                "variable \"%s\" is mirrored, but BATCH_UPDATE is only for variables with one copy. Use "
+                "UPDATE or `dist_update()`.",
                 variable.name());
   }
   const bool reduces =
       variable.aggregation() == DIST_AGGREGATION_SUM || variable.aggregation() == DIST_AGGREGATION_MEAN;
   const bool picks = how == DIST_SCATTER_UPDATE || how == DIST_SCATTER_MIN || how == DIST_SCATTER_MAX;
   if (variable.mirrored() && reduces && picks) {
-    return fail(
-        DIST_UNIMPLEMENTED,
-        "variable \"%s\" has aggregation %s, and %s of rows needs NONE or ONLY_FIRST_REPLICA: a sum of "
-        "several replicas' rows is none of them",
-        variable.name(), variable.aggregation() == DIST_AGGREGATION_SUM ? "SUM" : "MEAN", scatter_name(how));
+    return fail(DIST_UNIMPLEMENTED,
+                "variable \"%s\" has aggregation %s, but %s of rows needs NONE or ONLY_FIRST_REPLICA, "
+                "because rows of several replicas cannot be combined",
+                variable.name(), variable.aggregation() == DIST_AGGREGATION_SUM ? "SUM" : "MEAN",
+                scatter_name(how));
   }
   return check_scatter(variable.name(), variable.dtype(), how);
 }

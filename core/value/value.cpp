@@ -120,8 +120,8 @@ Status Value::keep_items(std::span<Value* const> items) {
     }
     if (distributed() && item->holds_distributed_) {
       return invalid_argument(
-          "items[%zu] of %s %s: components are what one replica sees, so no per-replica or mirrored value "
-          "can stand in them; put the list outside and the per-replica values in",
+          "items[%zu] of %s %s, but each component must be the value of one replica. Create a list of "
+          "per-replica values instead of a per-replica value of lists.",
           i, kind_name(kind_), item->distributed() ? "is distributed itself" : "holds distributed values");
     }
     depth = std::max<int>(depth, item->depth_);
@@ -131,8 +131,8 @@ Status Value::keep_items(std::span<Value* const> items) {
   if (is_nest()) ++depth;
   if (depth > kMaxNesting) {
     return invalid_argument(
-        "%s nested %d deep: lists, tuples and dictionaries may stand in each other %d deep", kind_name(kind_),
-        depth, kMaxNesting);
+        "%s is nested %d levels deep, but lists, tuples and dictionaries can be nested at most %d levels",
+        kind_name(kind_), depth, kMaxNesting);
   }
   holds_distributed_ = holds_distributed_ || distributed();
   depth_ = static_cast<int16_t>(depth);
@@ -267,7 +267,7 @@ const char* Value::kind_name(dist_value_kind kind) noexcept {
     case DIST_VALUE_NONE: return "nothing";
     case DIST_VALUE_TUPLE: return "a tuple";
     case DIST_VALUE_TEXT: return "a text";
-    case DIST_VALUE_OBJECT: return "an object of the host's";
+    case DIST_VALUE_OBJECT: return "a host object";
     case DIST_VALUE_INDEXED_SLICES: return "indexed slices";
     case DIST_VALUE_RAGGED: return "a ragged tensor";
     case DIST_VALUE_SPARSE: return "a sparse tensor";

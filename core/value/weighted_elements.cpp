@@ -93,8 +93,8 @@ Status stretch_weights(const dist_tensor& weights, int32_t ndim, const int64_t* 
   describe(weights, given, sizeof given);
   describe(weighted, wanted, sizeof wanted);
   return invalid_argument(
-      "`weights` are %s for %s of shape %s; give a scalar, or that shape, where dimensions may be 1 or the "
-      "last one missing",
+      "`weights` are %s, but must be a scalar or fit %s of shape %s. Dimensions may be 1, and the last one "
+      "may be missing.",
       given, what, wanted + 3 /* "f32" */);
 }
 

@@ -173,38 +173,37 @@ void different_structures_are_named_with_their_path(void**) {
   Value* const results[] = {good.get(), other.get(), good.get(), bad.get()};
   assert_invalid(
       merge(*memory, results, "result", &out),
-      "result[\"loss\"][1]: replica 0 gave a list of 2, replica 3 a tensor f32[4]; only results of "
-      "one structure "
-      "can be merged");
+      "result[\"loss\"][1]: replica 0 has a list of 2, but replica 3 has a tensor f32[4]. Only values of "
+      "the same structure can be merged.");
   const ValueRef three = make(*memory, DIST_VALUE_LIST, {tensor, tensor, tensor});
   Value* const lengths[] = {two.get(), three.get()};
   assert_invalid(
       merge(*memory, lengths, "result", &out),
-      "result: replica 0 gave a list of 2, replica 1 a list of 3; only results of one structure can "
-      "be merged");
+      "result: replica 0 has a list of 2, but replica 1 has a list of 3. Only values of the same structure "
+      "can be merged.");
   const ValueRef ab = dict(*memory, {"a", "b"}, {tensor, tensor});
   const ValueRef ac = dict(*memory, {"c", "a"}, {tensor, tensor});
   Value* const keys[] = {ab.get(), ac.get()};
   assert_invalid(merge(*memory, keys, "result", &out),
-                 "result: replica 0 gave the key \"b\", replica 1 did not; all must give the same keys");
+                 "result: replica 0 has the key \"b\", but replica 1 does not. All must have the same keys.");
   Value* const keys_reversed[] = {ac.get(), ab.get()};
   assert_invalid(merge(*memory, keys_reversed, "result", &out),
-                 "result: replica 1 gave the key \"b\", replica 0 did not; all must give the same keys");
+                 "result: replica 1 has the key \"b\", but replica 0 does not. All must have the same keys.");
   Value* const missing[] = {nullptr, two.get()};
-  assert_invalid(
-      merge(*memory, missing, "result", &out),
-      "result: replica 0 gave nothing, replica 1 a list of 2; only results of one structure can be merged");
+  assert_invalid(merge(*memory, missing, "result", &out),
+                 "result: replica 0 has nothing, but replica 1 has a list of 2. Only values of the same "
+                 "structure can be merged.");
   const ValueRef pair = make(*memory, DIST_VALUE_TUPLE, {tensor, tensor});
   Value* const sequences[] = {pair.get(), two.get()};
   assert_invalid(merge(*memory, sequences, "result", &out),
-                 "result: replica 0 gave a tuple of 2, replica 1 a list of 2; only results of one structure "
-                 "can be merged");
+                 "result: replica 0 has a tuple of 2, but replica 1 has a list of 2. Only values of the same "
+                 "structure can be merged.");
   const ValueRef spread = make(*memory, DIST_VALUE_PER_REPLICA, {tensor, tensor});
   Value* const nested[] = {tensor.get(), spread.get()};
-  assert_invalid(merge(*memory, nested, "result", &out),
-                 "result: replica 1 gave a per-replica value: each replica must give its own part, or all of "
-                 "them the same "
-                 "object");
+  assert_invalid(
+      merge(*memory, nested, "result", &out),
+      "result: replica 1 has a per-replica value, but each replica must pass its own part, or all of "
+      "them the same object");
   assert_null(out.get());
 }
 
@@ -258,7 +257,8 @@ void lists_nest_sixty_four_deep(void**) {
     ValueRef deeper;
     Value* const item[] = {nest.get()};
     assert_invalid(Value::create(*memory, DIST_VALUE_LIST, item, &deeper),
-                   "a list nested 65 deep: lists, tuples and dictionaries may stand in each other 64 deep");
+                   "a list is nested 65 levels deep, but lists, tuples and dictionaries can be nested at "
+                   "most 64 levels");
     // A nest of the greatest depth can still be one replica's value.
     const ValueRef spread = make(*memory, DIST_VALUE_PER_REPLICA, {nest, nest});
     assert_int_equal(spread->depth(), kMaxNesting);
@@ -304,7 +304,7 @@ void components_are_found_and_counted(void**) {
   assert_ptr_equal(out->items()[1].get(), spread->items()[1].get());
   assert_invalid(
       component_of(*memory, list.get(), LocalReplica{2}, &out),
-      "a mirrored value has 2 components and none for replica 2: it was created for another strategy");
+      "a mirrored value has 2 components, but none for replica 2: it was created for another strategy");
 }
 
 // The number of memory blocks does not depend on the number of copies, because a model has thousands of

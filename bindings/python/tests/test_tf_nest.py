@@ -171,10 +171,10 @@ class Nests(unittest.TestCase):
 
     def test_replicas_that_disagree(self):
         for first, second, words in (
-            (Point(1.0, 2.0), collections.namedtuple("Point", "x z")(1.0, 2.0), 'gave the key ".y"'),
-            (Point(1.0, 2.0), (1.0, 2.0), "a dictionary of 2, replica 1 a tuple of 2"),
-            ({1: 1.0}, {2: 1.0}, 'gave the key "1"'),
-            ([1.0], (1.0,), "a list of 1, replica 1 a tuple of 1"),
+            (Point(1.0, 2.0), collections.namedtuple("Point", "x z")(1.0, 2.0), 'has the key ".y"'),
+            (Point(1.0, 2.0), (1.0, 2.0), "a dictionary of 2, but replica 1 has a tuple of 2"),
+            ({1: 1.0}, {2: 1.0}, 'has the key "1"'),
+            ([1.0], (1.0,), "a list of 1, but replica 1 has a tuple of 1"),
         ):
             with self.subTest(words), self.assertRaisesRegex(libdist.InvalidArgument, words):
                 self.strategy.run(lambda: second if replica_id() else first)  # noqa: B023

@@ -213,7 +213,7 @@ class Nests(WithStrategy):
             {key: [float(x) for x in item.values] for key, item in given.items()}, {2: [1, 2], (3, "a"): [2, 3]}
         )
         self.assertEqual(point, Point("text", 1))
-        with self.assertRaisesRegex(ValueError, 'gave the key "0", replica 1 did not'):
+        with self.assertRaisesRegex(ValueError, 'has the key "0", but replica 1 does not'):
             self.strategy.run(lambda: {replica_id(): 1.0})
 
     def test_in_collectives_and_merge_calls(self):

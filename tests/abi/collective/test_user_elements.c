@@ -435,7 +435,7 @@ static void what_is_refused(void **state) {
        "uses options->reduce_element_bytes only if op is DIST_REDUCE_USER"},
       {DIST_REDUCE_USER, 4097, DIST_U8, 4097, 0, -1, "reduce_element_bytes is 4097, but must be 0 to 4096"},
       {DIST_REDUCE_USER, SIZE_MAX, DIST_U8, 32, 0, -1, "reduce_element_bytes is -1, but must be 0 to 4096"},
-      {DIST_REDUCE_USER, 6, DIST_I32, 12, 0, -1, "tensor 0 is i32: it must be a multiple of 4"},
+      {DIST_REDUCE_USER, 6, DIST_I32, 12, 0, -1, "tensor 0 is i32, but it must be a multiple of 4"},
       {DIST_REDUCE_USER, 16, DIST_U8, 12, 0, -1, "in has runs of 24 bytes"},
       {DIST_REDUCE_USER, 16, DIST_U8, 24, 8, -1, "in has runs of 24 bytes"},
       {DIST_REDUCE_USER, 16, DIST_U8, 24, 0, 1, "in has runs of 24 bytes"},

@@ -287,7 +287,7 @@ static void bad_strategies_of_the_hosts(void **state) {
   assert_int_equal(dist_strategy_create(&options, &strategy), DIST_UNIMPLEMENTED);
   functions.copy_of_replica = beyond;
   assert_fails_with(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT,
-                    "functions.copy_of_replica() gave 3 for replica 0: copies are 0 to 2");
+                    "functions.copy_of_replica() returned 3 for replica 0, but copies are 0 to 2");
   functions.copy_of_replica = NULL;
   functions.gather = join_backwards; /* gather without reduce */
   assert_int_equal(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT);
@@ -318,7 +318,7 @@ static void bad_options(void **state) {
   options.accumulate = multiply;
   assert_fails_with(
       dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT,
-      "DEFAULT takes no operator of the host's: only DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE does");
+      "DEFAULT does not use an accumulate function; only DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE does");
   options.accumulate = NULL;
   dist_cross_device_functions functions = DIST_CROSS_DEVICE_FUNCTIONS_INIT;
   functions.reduce = keep_largest;
@@ -326,7 +326,7 @@ static void bad_options(void **state) {
   assert_int_equal(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT);
   functions.reduce = NULL; /* an empty table counts as a table */
   assert_fails_with(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT,
-                    "DEFAULT takes no functions of the host's: use DIST_CROSS_DEVICE_HOST");
+                    "DEFAULT does not use host functions. Use DIST_CROSS_DEVICE_HOST.");
   options.kind = DIST_CROSS_DEVICE_HOST;
   assert_int_equal(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT);
   options.functions = NULL;

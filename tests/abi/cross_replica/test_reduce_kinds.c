@@ -40,8 +40,8 @@ static void slices_are_joined_in_the_order_of_replicas(void **state) {
   dist_value *result = NULL;
   assert_fails_with(
       dist_reduce(*state, DIST_REDUCE_SUM, spread, &axis, 1, &result), DIST_UNIMPLEMENTED,
-      "value: replica 0 has indexed slices; tensors are reduced, nests of them, and without axes indexed "
-      "slices");
+      "value: replica 0 has indexed slices, but only tensors, nests of tensors and (without axes) indexed "
+      "slices can be reduced");
   assert_null(result);
   dist_value_release(spread);
 }
@@ -123,7 +123,7 @@ static void a_nest_keeps_its_kind_and_has_no_axes(void **state) {
   const int32_t axis = 0;
   assert_fails_with(
       dist_reduce(*state, DIST_REDUCE_SUM, tuple, &axis, 1, &result), DIST_INVALID_ARGUMENT,
-      "value is a tuple: axes are those of one tensor; reduce its items one by one, or without axes");
+      "value is a tuple, but only a tensor has axes. Reduce the items one by one, or reduce without axes.");
   assert_null(result);
   dist_value_release(tuple);
   for (int i = 0; i < 2; i++) dist_value_release(items[i]);

@@ -95,13 +95,13 @@ static void nests_of_the_replicas_are_alike(void **state) {
   } cases[] = {
       {"y", 2, 0, NULL},
       {"z", 2, 0,
-       "value[\"x\"][1]: replica 0 gave the key \"y\", replica 2 did not; all must give the same keys"},
+       "value[\"x\"][1]: replica 0 has the key \"y\", but replica 2 does not. All must have the same keys."},
       {"y", 1, 0,
-       "value[\"x\"]: replica 0 gave a list of 2, replica 2 a list of 1; only results of one structure can "
-       "be "
-       "merged"},
+       "value[\"x\"]: replica 0 has a list of 2, but replica 2 has a list of 1. Only values of the same "
+       "structure can be merged."},
       {"y", 2, 1,
-       "value is a dictionary: axes are those of one tensor; reduce its items one by one, or without axes"},
+       "value is a dictionary, but only a tensor has axes. Reduce the items one by one, or reduce without "
+       "axes."},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     dist_value *const components[R] = {nest_of(*state, 1, "y", 2), nest_of(*state, 2, "y", 2),
@@ -167,7 +167,7 @@ static void errors_say_where(void **state) {
       "have the same dtype and shape.");
   dist_value *scalar = scalars(*state, DIST_F32, 1, 2, 3);
   assert_fails_with(dist_reduce(*state, DIST_REDUCE_SUM, scalar, &axes[1], 1, &result), DIST_INVALID_ARGUMENT,
-                    "value is a scalar: it has no axis 0 to reduce");
+                    "value is a scalar, which has no axis 0 to reduce");
   assert_int_equal(dist_reduce(*state, DIST_REDUCE_SUM, NULL, NULL, 0, &result), DIST_INVALID_ARGUMENT);
   assert_null(result);
   dist_value_release(scalar);

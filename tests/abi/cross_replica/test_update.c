@@ -309,7 +309,7 @@ static void gathers_join_along_an_axis(void **state) {
   assert_int_equal(dist_gather(*state, NULL, 0, &result), DIST_INVALID_ARGUMENT);
   dist_value *scalar = scalars(*state, DIST_F32, 1, 2, 3);
   assert_fails_with(dist_gather(*state, scalar, 0, &result), DIST_INVALID_ARGUMENT,
-                    "value: axis is 0, and the tensors have 0 dimensions: scalars cannot be joined");
+                    "value: axis is 0, but the tensors have 0 dimensions: scalars cannot be joined");
   assert_null(result);
   /* Gathered leaf by leaf. A value that all replicas share stays as it is. */
   dist_value *const pair[] = {spread, items[0]};

@@ -119,7 +119,7 @@ static void every_edge_on_every_grid(void **state) {
 enum wrong { PARTS, NEGATIVE, EDGE, SCALAR, DTYPE, SIZE, TILES, OVERLAP, WIDTHS_DIFFER, PLANNED, WRONGS };
 static const char *const words[] = {
     "product of parts",      "widths must be at least 0", "edges[0] is 9", "scalar",
-    "of one kind",           "tile and halo have",        "does not fit",  "overlaps in of",
+    "must have the same",    "tile and halo have",        "does not fit",  "overlaps in of",
     "other widths or edges", "cannot be planned"};
 
 static dist_status exchange_wrongly(dist_replica *device, dist_value *args, dist_value *kwargs,

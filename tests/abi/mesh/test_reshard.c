@@ -105,7 +105,7 @@ static void bytes_of_nonsense_are_refused(void **state) {
   const int64_t other[] = {6, 5, 5}, unknown[] = {-1, 5, 4}, huge[] = {INT64_MAX / 8, 1, 4};
   size_t bytes = 0;
   assert_fails(dist_reshard_bytes(NULL, &good, DIST_F32, 0, &bytes), DIST_INVALID_ARGUMENT, "from is NULL");
-  assert_fails(dist_reshard_bytes(&good, &good, 99, 0, &bytes), DIST_INVALID_ARGUMENT, "no dtype");
+  assert_fails(dist_reshard_bytes(&good, &good, 99, 0, &bytes), DIST_INVALID_ARGUMENT, "not a dtype");
   assert_fails(dist_reshard_bytes(&good, &good, DIST_F32, 4, &bytes), DIST_INVALID_ARGUMENT,
                "no logical device 4");
   bad.shape = other;
@@ -120,8 +120,8 @@ static void bytes_of_nonsense_are_refused(void **state) {
 }
 
 enum wrong { PARTITION, COUNT, MISSING, SHAPE, DTYPE, OVERLAP, DIFFER, WRONGS };
-static const char *const words[] = {"must be the number",      "members meet",          "in is NULL",
-                                    "has by the partition is", "out of logical device", "overlaps in of",
+static const char *const words[] = {"must be the number",  "the group has",         "in is NULL",
+                                    "the partition gives", "out of logical device", "overlaps in of",
                                     "other partitions"};
 
 static dist_status move_wrongly(dist_replica *device, dist_value *args, dist_value *kwargs,

@@ -22,18 +22,22 @@ static void what_does_not_fit_is_refused_and_not_added(void **state) {
     batch batch;
     const char *words;
   } rows[] = {
-      {mean, {0, &v3, NULL, &v2}, "weights are f32[2] for values of shape [3]; give a scalar, or that shape"},
-      {mean, {0, &v3, NULL, &v32}, "weights are f32[3, 2] for values of shape [3]"},
-      {mean, {0, &v312, NULL, &v3}, "weights are f32[3] for values of shape [3, 1, 2]"},
+      {mean, {0, &v3, NULL, &v2}, "weights are f32[2], but must be a scalar or fit values of shape [3]"},
+      {mean, {0, &v3, NULL, &v32}, "weights are f32[3, 2], but must be a scalar or fit values of shape [3]"},
+      {mean,
+       {0, &v312, NULL, &v3},
+       "weights are f32[3], but must be a scalar or fit values of shape [3, 1, 2]"},
       {mean, {0, &v3, &v3, NULL}, "metric \"mean\" takes no labels"},
       {mean, {0, &complex_numbers, NULL, NULL}, "values are complex64"},
       {mean, {0, &v2, NULL, &complex_numbers}, "weights are complex64"},
       {mean, {0, &no_dtype, NULL, NULL}, "values: 77 is not a dtype"},
       {accuracy, {0, &v3, NULL, NULL}, "metric \"accuracy\" is an accuracy metric. Pass labels"},
       {accuracy, {0, &v2, &complex_numbers, NULL}, "labels are complex64"},
-      {accuracy, {0, &v3, &v2, NULL}, "values are f32[3] for labels f32[2]"},
+      {accuracy, {0, &v3, &v2, NULL}, "values are f32[3], but the labels are f32[2]"},
       {accuracy, {0, &v31, &v3, NULL}, "of 2 or more classes"},
-      {accuracy, {0, &v32, &v3, &v32}, "weights are f32[3, 2] for labels of shape [3]"},
+      {accuracy,
+       {0, &v32, &v3, &v32},
+       "weights are f32[3, 2], but must be a scalar or fit labels of shape [3]"},
       {mean, {0, NULL, NULL, NULL}, "values is NULL"},
       {NULL, {0, &v3, NULL, NULL}, "metric is NULL"},
   };

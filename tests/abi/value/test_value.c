@@ -229,8 +229,9 @@ static void nests_are_at_most_sixty_four_deep(void **state) {
     nest = outer;
   }
   dist_value *deeper = NULL;
-  assert_fails_with(dist_value_create_list(*state, &nest, 1, &deeper), DIST_INVALID_ARGUMENT,
-                    "a list nested 65 deep: lists, tuples and dictionaries may stand in each other 64 deep");
+  assert_fails_with(
+      dist_value_create_list(*state, &nest, 1, &deeper), DIST_INVALID_ARGUMENT,
+      "a list is nested 65 levels deep, but lists, tuples and dictionaries can be nested at most 64 levels");
   assert_null(deeper);
   dist_value_release(nest);
 }
@@ -390,9 +391,8 @@ static void runs_take_apart_and_merge(void **state) {
   dist_value_release(result);
   assert_fails_with(
       dist_run_values(*state, differ, NULL, NULL, NULL, NULL, &result), DIST_INVALID_ARGUMENT,
-      "result[\"loss\"][1]: replica 0 gave a list of 2, replica 1 a tensor f32[4]; only results of "
-      "one structure "
-      "can be merged");
+      "result[\"loss\"][1]: replica 0 has a list of 2, but replica 1 has a tensor f32[4]. Only values of "
+      "the same structure can be merged.");
   dist_value_release(kwargs);
   dist_value_release(args);
   dist_value_release(spread);

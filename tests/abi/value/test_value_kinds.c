@@ -159,16 +159,19 @@ static void parts_that_do_not_fit(void **state) {
     const char *words;
   } cases[] = {
       {DIST_VALUE_LIST, {rows, three, dense}, 3, "kind is 2564"},
-      {DIST_VALUE_INDEXED_SLICES, {rows, three, NULL}, 2, "indexed slices of 2 parts"},
+      {DIST_VALUE_INDEXED_SLICES, {rows, three, NULL}, 2, "indexed slices cannot be created from 2 parts"},
       {DIST_VALUE_INDEXED_SLICES, {rows, NULL, dense}, 3, "parts[1] of indexed slices is NULL"},
       {DIST_VALUE_INDEXED_SLICES, {number, three, dense}, 3, "values of indexed slices"},
       {DIST_VALUE_INDEXED_SLICES, {none, three, dense}, 3, "values of indexed slices are nothing"},
       {DIST_VALUE_INDEXED_SLICES, {rows, floats, dense}, 3, "indices of indexed slices"},
-      {DIST_VALUE_INDEXED_SLICES, {rows, dense, dense}, 3, "3 rows with 2 indices"},
-      {DIST_VALUE_INDEXED_SLICES, {rows, three, three}, 3, "values of 2 dimensions and a dense shape of 3"},
-      {DIST_VALUE_INDEXED_SLICES, {rows, three, other}, 3, "size 2 in dimension 1, the dense shape 4"},
+      {DIST_VALUE_INDEXED_SLICES, {rows, dense, dense}, 3, "3 rows but 2 indices"},
+      {DIST_VALUE_INDEXED_SLICES, {rows, three, three}, 3, "values of 2 dimensions, but a dense shape of 3"},
+      {DIST_VALUE_INDEXED_SLICES,
+       {rows, three, other},
+       3,
+       "size 2 in dimension 1, but the dense shape has 4"},
       {DIST_VALUE_INDEXED_SLICES, {rows, three, flat}, 3, "dense shape of indexed slices"},
-      {DIST_VALUE_RAGGED, {flat, NULL, NULL}, 1, "a ragged tensor of 1 parts"},
+      {DIST_VALUE_RAGGED, {flat, NULL, NULL}, 1, "a ragged tensor cannot be created from 1 parts"},
       {DIST_VALUE_RAGGED, {flat, fall, NULL}, 2, "row splits 1 of a ragged tensor"},
       {DIST_VALUE_RAGGED, {flat, begin, NULL}, 2, "row splits 1 of a ragged tensor"},
       {DIST_VALUE_RAGGED, {flat, end, NULL}, 2, "end with 3"},
@@ -265,7 +268,7 @@ static void every_kind_passes_through_a_run(void **state) {
   other_structure = 1;
   result = NULL;
   assert_fails(dist_run_values(*state, give_all, &other_structure, args, NULL, NULL, &result),
-               DIST_INVALID_ARGUMENT, "result[2]: replica 0 gave a list of 3, replica 1 a tuple of 3");
+               DIST_INVALID_ARGUMENT, "result[2]: replica 0 has a list of 3, but replica 1 has a tuple of 3");
   assert_null(result);
   release_all(parts, 3);
   dist_value_release(args);
@@ -372,7 +375,8 @@ static void what_collectives_do_not_take(void **state) {
   reducing all = {.op = DIST_REDUCE_MAX, .dtype = DIST_F32};
   assert_fails(dist_run(*state, reduce_slices, &all, NULL), DIST_UNIMPLEMENTED, "value[0] is indexed slices");
   all = (reducing){.dtype = DIST_F32, .gather = 1};
-  assert_fails(dist_run(*state, reduce_slices, &all, NULL), DIST_UNIMPLEMENTED, "all_gather takes tensors");
+  assert_fails(dist_run(*state, reduce_slices, &all, NULL), DIST_UNIMPLEMENTED,
+               "all_gather takes only tensors");
   dist_value *text = NULL;
   assert_ok(dist_value_create_text(*state, "one", &text));
   all = (reducing){.op = DIST_REDUCE_SUM, .dtype = DIST_F32, .leaf = text};

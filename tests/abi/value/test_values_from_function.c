@@ -72,7 +72,7 @@ static void components_that_fail(void **state) {
   m.fail_at = -1;
   m.other_at = 2;
   assert_fails(dist_values_from_function(*state, make_component, &m, &value), DIST_INVALID_ARGUMENT,
-               "value[1]: replica 0 gave a list of 1, replica 2 a list of 0");
+               "value[1]: replica 0 has a list of 1, but replica 2 has a list of 0");
   assert_null(value);
   dist_value_release(m.shared);
 }

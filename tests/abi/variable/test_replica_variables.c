@@ -94,7 +94,7 @@ static void one_object_for_all_is_no_part_of_a_sum(void **state) {
       s.variable = number_variable(strategy, 1, DIST_SYNCHRONIZATION_ON_WRITE, aggregation);
       const int sum = aggregation == DIST_AGGREGATION_SUM;
       assert_int_equal(dist_run(strategy, assign_values, &s, NULL), sum ? DIST_INVALID_ARGUMENT : DIST_OK);
-      if (sum) assert_has(dist_last_error(), "gave the same object");
+      if (sum) assert_has(dist_last_error(), "passed the same object");
       for (int32_t r = 0; r < R; r++) assert_true(copy_of(s.variable, r) == (sum ? 1 : 8));
       dist_variable_destroy(s.variable);
       dist_value_release(s.common);

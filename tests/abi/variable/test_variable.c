@@ -183,7 +183,7 @@ static void nothing_is_written_where_something_does_not_fit(void **state) {
       "variable \"w\" is f32[2], but value is f32[3]. Both must have the same dtype and shape.");
   assert_fails_with(
       dist_variable_assign(*state, variable, DIST_ASSIGN, list), DIST_INVALID_ARGUMENT,
-      "value: a list cannot be assigned to variable \"w\"; give a tensor, or one for each replica");
+      "value: a list cannot be assigned to variable \"w\". Pass a tensor, or one for each replica.");
   assert_fails_with(dist_variable_assign(*state, variable, 9, items[0]), DIST_INVALID_ARGUMENT,
                     "variable \"w\": how is 9; use DIST_ASSIGN, DIST_ASSIGN_ADD or DIST_ASSIGN_SUB");
   for (int32_t r = 0; r < R; r++) assert_copy(variable, r, 1, 2);
@@ -260,9 +260,9 @@ static void updates_change_each_copy_with_its_own_arguments(void **state) {
   assert_int_equal(dist_value_create_list(*state, &spread, 1, &args), DIST_OK);
   assert_int_equal(dist_update(*state, variable, add_first, NULL, args, NULL, NULL, NULL), DIST_OK);
   for (int32_t r = 0; r < R; r++) assert_copy(variable, r, 1 + (float)r, 1 + 10 * (float)r);
-  assert_fails_with(
-      dist_update(*state, variable, add_first, NULL, spread, NULL, NULL, NULL), DIST_INVALID_ARGUMENT,
-      "args is a per-replica value; give a list or tuple of the update function's arguments, or NULL");
+  assert_fails_with(dist_update(*state, variable, add_first, NULL, spread, NULL, NULL, NULL),
+                    DIST_INVALID_ARGUMENT,
+                    "args is a per-replica value, but must be a list or tuple of arguments, or NULL");
   assert_int_equal(dist_update(*state, variable, NULL, NULL, args, NULL, NULL, NULL), DIST_INVALID_ARGUMENT);
 
   assert_int_equal(dist_variable_assign(*state, variable, DIST_ASSIGN, spread), DIST_OK);

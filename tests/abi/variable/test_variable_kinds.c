@@ -125,7 +125,7 @@ static void an_initial_function_is_called_once(void **state) {
   given.status = DIST_OK;
   given.gives_list = 1;
   assert_fails(dist_variable_create(strategy, NULL, &options, &variable), DIST_INVALID_ARGUMENT,
-               "gave a list");
+               "returned a list");
   options.initial_fn = give_nothing;
   assert_fails(dist_variable_create(strategy, NULL, &options, &variable), DIST_INVALID_ARGUMENT,
                "gave nothing");
@@ -276,7 +276,7 @@ static void colocation_wants_a_scope_and_a_variable(void **state) {
     assert_fails(dist_colocate_exit(strategy), DIST_FAILED_PRECONDITION,
                  "is not inside dist_colocate_enter()");
     assert_fails(dist_colocate_enter(strategy, number), DIST_INVALID_ARGUMENT,
-                 "no variable of this strategy");
+                 "not a variable of this strategy");
     const int mirrored = kinds[k] == DIST_STRATEGY_MIRRORED;
     const dist_status of_copy = dist_colocate_enter(strategy, dist_value_item(copies, 0));
     assert_int_equal(of_copy, mirrored ? DIST_INVALID_ARGUMENT : DIST_OK);
