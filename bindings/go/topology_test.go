@@ -162,7 +162,7 @@ func TestAssignmentSaysWhoseDevicesAre(t *testing.T) {
 	_, err = (*dist.Topology)(nil).NewDeviceAssignmentFromCores(want)
 	fails(t, err, dist.ErrInvalidArgument, "nil")
 	_, err = byHand.Topology().NewDeviceAssignmentFromCores([][][]int{{{0, 0}}})
-	fails(t, err, dist.ErrInvalidArgument, "2 coordinates; the mesh has 4")
+	fails(t, err, dist.ErrInvalidArgument, "2 coordinates, but the mesh has 4")
 	_, err = byHand.Topology().NewDeviceAssignmentFromCores([][][]int{{{0, 0, 0, 0}, {0, 0}}})
 	fails(t, err, dist.ErrInvalidArgument, "has 2 coordinates, not 4")
 	_, err = dist.New(dist.Options{Kind: dist.Mesh, DeviceAssignment: a})

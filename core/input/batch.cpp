@@ -151,11 +151,10 @@ class Builder {
   // Texts and objects cannot be stored in a tensor, so each replica gets a list.
   Status stack_handles(Column column, ValueRef* out) {
     if (column[0]->is_composite()) {
-      return fail(
-          DIST_UNIMPLEMENTED,
-          "element %lld%s is %s, which libdist does not stack: let the source give batches of it, and set "
-          "`global_batch_size` to 0",
-          number(0), path_.text(), Value::kind_name(column[0]->kind()));
+      return fail(DIST_UNIMPLEMENTED,
+                  "element %lld%s is %s, which libdist cannot stack. Return batches of it from the source, "
+                  "and set `global_batch_size` to 0.",
+                  number(0), path_.text(), Value::kind_name(column[0]->kind()));
     }
     std::pmr::vector<ValueRef> components(parts_.size(), &memory_);
     for (std::size_t r = 0; r < parts_.size(); ++r) {
@@ -211,9 +210,8 @@ class Builder {
   Status split_composite(Column column, ValueRef* out) {
     if (column.size() != 1 && is_cuttable_composite(*column[0])) {
       return fail(DIST_UNIMPLEMENTED,
-                  "element %lld%s is %s: `batch_sizes` would put rows of several such elements together, "
-                  "which libdist "
-                  "does not do",
+                  "element %lld%s is %s, and `batch_sizes` would combine rows of several such elements, "
+                  "which libdist does not support",
                   number(0), path_.text(), Value::kind_name(column[0]->kind()));
     }
     std::pmr::vector<ValueRef> components(parts_.size(), &memory_);

@@ -85,16 +85,16 @@ Status check_coverage(Dataset& dataset, int64_t limit) {
   for (const Read& example : there) {
     describe(example, files, batches, what, sizeof what);
     if (at == read.end() || at->example != example.example) {
-      return fail(DIST_DATA_LOSS, "%s is read by no worker%s", what,
+      return fail(DIST_DATA_LOSS, "no worker reads %s%s", what,
                   dataset.options().drop_remainder != 0
-                      ? ": drop_remainder leaves out a last batch that is not full"
+                      ? ": drop_remainder drops a last batch that is not full"
                       : "");
     }
     const auto next = at + 1;
     if (next != read.end() && next->example == example.example) {
       return fail(DIST_DATA_LOSS,
-                  "%s is read by worker %d and by worker %d: with this `shard_policy` workers read the "
-                  "same elements",
+                  "%s is read by worker %d and by worker %d, because with this `shard_policy` workers read "
+                  "the same elements",
                   what, at->worker, next->worker);
     }
     at = next;

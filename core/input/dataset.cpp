@@ -16,8 +16,8 @@ Status check_one_pipeline(const DatasetOptions& options) noexcept {
   if (options.replication_mode != DIST_INPUT_PER_REPLICA) return kOk;  // divide() checks the other modes
   return fail(
       DIST_UNIMPLEMENTED,
-      "`replication_mode` is `DIST_INPUT_PER_REPLICA`, but one source cannot be read once for each replica; "
-      "`dist_dataset_create_from_function()` makes a dataset for each");
+      "`replication_mode` is `DIST_INPUT_PER_REPLICA`, but one source cannot be read once for each replica. "
+      "Use `dist_dataset_create_from_function()`, which creates a dataset for each replica.");
 }
 
 // Only prefetch and replication_mode may be set. All other options belong to the datasets that the function
@@ -33,13 +33,13 @@ Status check_function_options(const DatasetOptions& options, bool may_replicate)
                         options.interleave != 0 || options.as_one_process != 0;
   if (batching || sharding) {
     return invalid_argument(
-        "of a dataset that a function makes, only prefetch and `replication_mode` can be set here: how it is "
-        "batched and sharded is set in the function");
+        "for a dataset that a function creates, only prefetch and `replication_mode` can be set here. Set "
+        "batching and sharding in the function.");
   }
   if (options.replication_mode == DIST_INPUT_PER_REPLICA && !may_replicate) {
     return fail(DIST_UNIMPLEMENTED,
-                "`replication_mode` is `DIST_INPUT_PER_REPLICA`, which only a mirrored strategy has: use "
-                "`DIST_INPUT_PER_WORKER`");
+                "`replication_mode` is `DIST_INPUT_PER_REPLICA`, but only a mirrored strategy supports it. "
+                "Use `DIST_INPUT_PER_WORKER`.");
   }
   return kOk;
 }

@@ -95,8 +95,8 @@ Status divide_as_one_process(const DatasetOptions& options, Division* out) noexc
   if (options.worker_batches != 0 ||
       (options.shard_policy != DIST_SHARD_AUTO && options.shard_policy != DIST_SHARD_DATA)) {
     return invalid_argument(
-        "`as_one_process` is set, where replicas get what those of one process would: `shard_policy` is then "
-        "`DIST_SHARD_AUTO` or `DIST_SHARD_DATA`, and `worker_batches` 0");
+        "`as_one_process` is set, so `shard_policy` must be `DIST_SHARD_AUTO` or `DIST_SHARD_DATA`, and "
+        "`worker_batches` must be 0");
   }
   const Replicas replicas = replicas_of(options, out->replicas);
   out->pieces = replicas.all;
@@ -117,8 +117,8 @@ Status divide_between_workers(const DatasetOptions& options, int32_t policy, con
   if (policy == DIST_SHARD_DATA) {
     if (out->sizes) {
       return invalid_argument(
-          "`batch_sizes` and `DIST_SHARD_DATA` of several workers do not go together: take "
-          "`dist_batch_sizes_for_worker()`'s and a policy by which each worker reads a source of its own");
+          "`batch_sizes` cannot be combined with `DIST_SHARD_DATA` of several workers. Use the sizes of "
+          "`dist_batch_sizes_for_worker()` and a policy with which each worker reads a source of its own.");
     }
     if (cut_for_all) {
       out->pieces = replicas.all;
@@ -175,8 +175,7 @@ Status divide(const DatasetOptions& options, int64_t replicas, const Ref<Sizes>&
   if (options.num_workers > 1) DIST_TRY(divide_between_workers(options, policy, source, &made));
   if (options.shard_hint != 0 && options.shard_policy != DIST_SHARD_HINT) {
     return failed_precondition(
-        "the source wants to be sharded element by element (`shard_hint`), which only `shard_policy` "
-        "`DIST_SHARD_HINT` does");
+        "`shard_hint` requests sharding by element, which needs `shard_policy` `DIST_SHARD_HINT`");
   }
   if (made.cut == Division::Cut::kEven && made.pieces == 1 && made.batch == 0)
     made.cut = Division::Cut::kWhole;
@@ -191,7 +190,8 @@ Status batch_sizes_for_worker(int64_t batch, int64_t num_workers, int64_t replic
                             static_cast<long long>(batch));
   if (num_workers < 1 || num_workers > kMostWorkers || replicas < 1) {
     return invalid_argument(
-        "%lld workers of %lld replicas; there are 1 to %d workers with at least one replica",
+        "there are %lld workers of %lld replicas, but there must be 1 to %d workers with at least one "
+        "replica each",
         static_cast<long long>(num_workers), static_cast<long long>(replicas), kMostWorkers);
   }
   if (worker < 0 || worker >= num_workers) {
@@ -201,7 +201,7 @@ Status batch_sizes_for_worker(int64_t batch, int64_t num_workers, int64_t replic
   }
   const int64_t pieces = num_workers * replicas;
   if (out.size() != static_cast<std::size_t>(pieces)) {
-    return invalid_argument("there is room for %zu sizes, but %lld workers of %lld replicas have %lld",
+    return invalid_argument("there is room for %zu sizes, but %lld workers of %lld replicas need %lld",
                             out.size(), static_cast<long long>(num_workers), static_cast<long long>(replicas),
                             static_cast<long long>(pieces));
   }

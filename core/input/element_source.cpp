@@ -39,9 +39,9 @@ class ElementPass final : public Pass {
       if (status.ok() && position.examples >= open_.count) status = end_of_source();
     }
     if (status.code() == DIST_OUT_OF_RANGE) {
-      return invalid_argument("the position is at element %lld, example %lld, which the source does not have",
-                              static_cast<long long>(position.elements),
-                              static_cast<long long>(position.examples));
+      return invalid_argument(
+          "the position is at element %lld, example %lld, which is past the end of the source",
+          static_cast<long long>(position.elements), static_cast<long long>(position.examples));
     }
     DIST_TRY(status);
     open_.first += position.examples;
@@ -255,13 +255,13 @@ Status ElementSource::model(ValueRef* out, bool* fixed) {
   const Status status = reader.next(out);
   return status.code() == DIST_OUT_OF_RANGE
              ? fail(DIST_OUT_OF_RANGE,
-                    "the source has no element, which would show what its elements are like")
+                    "the source has no element, so the structure of its elements is unknown")
              : status;
 }
 
 void ElementSource::describe(char* text, std::size_t size) const noexcept {
   if (!host_->has_files()) {
-    copy_text(text, size, "elements that a callback makes");
+    copy_text(text, size, "elements returned by a callback");
   } else if (interleave_ > 1) {
     std::snprintf(text, size, "elements of %zu file(s), %d read in turn", host_->num_files(), interleave_);
   } else {

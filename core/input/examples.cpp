@@ -23,8 +23,8 @@ class ExampleCounter {
       case DIST_VALUE_DICT: break;
       default:
         return invalid_argument(
-            "element %lld%s is %s, which cannot be split; an element that is a batch is a tensor, or a "
-            "list or dictionary of tensors",
+            "element %lld%s is %s, which cannot be split. An element that is a batch must be a tensor, or a "
+            "list or dictionary of tensors.",
             index_, path_.text(), Value::kind_name(value.kind()));
     }
     for (std::size_t i = 0; i < value.items().size(); ++i) {
@@ -43,8 +43,8 @@ class ExampleCounter {
   Status visit_tensor(const dist_tensor& tensor) noexcept {
     if (tensor.ndim != 0) return count(tensor.shape[0]);
     return invalid_argument(
-        "element %lld%s is a scalar: an element that is a batch is split along its first "
-        "dimension, and a scalar has none; set `global_batch_size` to stack elements",
+        "element %lld%s is a scalar, but an element that is a batch is split along its first dimension. Set "
+        "`global_batch_size` to stack elements.",
         index_, path_.text());
   }
 
@@ -70,7 +70,7 @@ Status count_examples(const Value& element, int64_t index, int64_t* out) {
   ExampleCounter counter(index);
   DIST_TRY(counter.visit(element));
   if (counter.examples() < 0) {
-    return invalid_argument("element %lld has no tensor: as a batch it has nothing that could be split",
+    return invalid_argument("element %lld has no tensor, so it cannot be split as a batch",
                             static_cast<long long>(index));
   }
   *out = counter.examples();
@@ -80,7 +80,7 @@ Status count_examples(const Value& element, int64_t index, int64_t* out) {
 Status check_whole(const Value& element, int64_t index) noexcept {
   if (!element.holds_distributed()) return kOk;
   return invalid_argument(
-      "element %lld %s; an element is a tensor, or a list or dictionary of tensors",
+      "element %lld %s, but an element must be a tensor, or a list or dictionary of tensors",
       static_cast<long long>(index),
       element.distributed() ? "is a per-replica or mirrored value" : "holds a per-replica or mirrored value");
 }

@@ -25,7 +25,7 @@ class Explainer {
   std::pmr::string explain() {
     char source[128];
     dataset_.source().describe(source, sizeof source);
-    add("source: %s%s\n", source, options_.shuffle != 0 ? ", in another order in every pass" : "");
+    add("source: %s%s\n", source, options_.shuffle != 0 ? ", in a different order in every pass" : "");
     if (dataset_.is_of_function()) {
       explain_dealing();
     } else {
@@ -50,16 +50,17 @@ class Explainer {
   void explain_ahead() {
     if (!dataset_.measures_ahead()) {
       const auto prefetch = static_cast<long long>(dataset_.prefetch());
-      add("made ahead: %lld batch%s\n", prefetch, prefetch == 1 ? "" : "es");
+      add("prefetched: %lld batch%s\n", prefetch, prefetch == 1 ? "" : "es");
       return;
     }
     const AheadChoice choice = dataset_.ahead_choice();
     if (choice.in_place_ns() == 0) {
-      add("made ahead: 1 batch where that is faster, which is measured\n");
+      add("prefetched: 1 batch, if measurements show that this is faster\n");
       return;
     }
-    add("made ahead: %s; from one batch to the next it took %s with one made ahead, %s with none\n",
-        choice.chosen() ? "1 batch" : "none, as one does not make the loop faster",
+    add("prefetched: %s; the time from one batch to the next was %s with one prefetched batch and %s with "
+        "none\n",
+        choice.chosen() ? "1 batch" : "none, because one does not make the loop faster",
         DurationText(choice.ahead_ns()).text, DurationText(choice.in_place_ns()).text);
   }
 
@@ -70,24 +71,24 @@ class Explainer {
       add("replicas: replica r of step k gets batch k * %d + r\n", dataset_.num_replicas());
     }
     if (dataset_.has_static_shapes() && dataset_.steps() == nullptr) {
-      add("end: dist_iterator_next() omits a step that lacks a batch, because all batches have the same "
-          "shape\n");
+      add("end: dist_iterator_next() omits a step in which a replica has no batch, because all batches have "
+          "the same shape\n");
     } else {
-      add("end: in a step that lacks batches, some replicas get empty batches\n");
+      add("end: in a last step without enough batches, some replicas get empty batches\n");
     }
   }
 
   void explain_batches() {
     if (division_.sizes) {
-      add("batches: cut to the given sizes, whatever batches the source has");
+      add("batches: cut to the given sizes, independent of the source's batches");
     } else if (division_.batch == 0) {
-      add("batches: the source's elements, as they are");
+      add("batches: the source's elements, unchanged");
     } else {
       add("batches: %lld elements", static_cast<long long>(division_.batch));
     }
     if (division_.batch != 0 || division_.sizes) {
-      add(division_.drop_remainder ? "; a last one that is not full is left out"
-                                   : "; the last one may be smaller");
+      add(division_.drop_remainder ? "; a last batch that is not full is dropped"
+                                   : "; the last batch may be smaller");
     }
     add("\n");
   }
@@ -98,7 +99,7 @@ class Explainer {
       add("workers: 1, which reads everything\n");
       return;
     }
-    add("workers: %d, of which this is worker %d: ", workers, options_.worker_index);
+    add("workers: %d; this is worker %d: ", workers, options_.worker_index);
     if (division_.files.step > 1) {
       add("it reads files %lld, %lld, ...", static_cast<long long>(division_.files.first),
           static_cast<long long>(division_.files.first) + division_.files.step);
@@ -109,18 +110,18 @@ class Explainer {
       add("it reads batches %lld, %lld, ...", static_cast<long long>(division_.batches.first),
           static_cast<long long>(division_.batches.first) + division_.batches.step);
     } else if (options_.as_one_process != 0) {
-      add("each batch is cut for all of them, as for one process");
+      add("each batch is divided among all workers, as in one process");
     } else if (division_.piece_step > 1 || division_.layout) {
-      add("each batch is cut for all of them");
+      add("each batch is divided among all workers");
     } else {
-      add("it reads everything, as all others do");
+      add("it reads everything, like all other workers");
     }
     add("\n");
   }
 
   void explain_replicas() {
     if (division_.cut == Cut::kWhole) {
-      add("replicas: one, which gets batches as they are\n");
+      add("replicas: one, which gets whole batches\n");
     } else if (division_.cut == Cut::kEven) {
       add("replicas: a batch of m examples is cut into %lld pieces of ceil(m / %lld)\n",
           static_cast<long long>(division_.pieces), static_cast<long long>(division_.pieces));
@@ -151,13 +152,13 @@ class Explainer {
     const int64_t cycle =
         division_.sizes ? static_cast<int64_t>(division_.sizes->all.size()) : division_.pieces;
     if (!division_.sizes && division_.batch == 0) {
-      add(" those of the first element, divided by %lld\n", static_cast<long long>(cycle));
+      add(" those of the first element divided by %lld\n", static_cast<long long>(cycle));
       return;
     }
     for (int64_t i = 0; i < std::min(cycle, kMostSizes); ++i) {
       add(" %lld", static_cast<long long>(division_.size(i, 0)));
     }
-    add("%s, and again from the first\n", cycle > kMostSizes ? " ..." : "");
+    add("%s, and then again from the first\n", cycle > kMostSizes ? " ..." : "");
   }
 
   const Dataset& dataset_;

@@ -127,8 +127,8 @@ Status FunctionSource::make_pass(const Recipe&, Ref<Pass>* out) {
 
 Status FunctionSource::numbered(bool, int64_t, Ref<Source>*) {
   return fail(DIST_UNIMPLEMENTED,
-              "the dataset is created by a function, so the shards of other workers are unknown. Check the "
-              "datasets that the function creates.");
+              "the dataset was created from a function, so the shards of other workers are unknown. Check "
+              "the datasets that the function creates.");
 }
 
 Status FunctionSource::model(ValueRef* out, bool* fixed) {
@@ -140,9 +140,9 @@ Status FunctionSource::model(ValueRef* out, bool* fixed) {
 
 void FunctionSource::describe(char* text, std::size_t size) const noexcept {
   if (one_for_each()) {
-    std::snprintf(text, size, "%zu datasets that a function made, one for each replica", datasets_.size());
+    std::snprintf(text, size, "%zu datasets created by a function, one for each replica", datasets_.size());
   } else {
-    copy_text(text, size, "a dataset that a function made");
+    copy_text(text, size, "a dataset created by a function");
   }
 }
 

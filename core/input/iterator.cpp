@@ -133,9 +133,8 @@ Status Iterator::empty(ValueRef* out) {
     const Status status = dataset_->make_empty(&empty_);
     if (status.code() == DIST_OUT_OF_RANGE) {
       return failed_precondition(
-          "this worker's source has no element, while other workers have batches, and nothing shows what an "
-          "empty "
-          "batch would be like");
+          "this worker's source has no element, while other workers have batches, so the structure of an "
+          "empty batch is unknown");
     }
     DIST_TRY(status);
   }

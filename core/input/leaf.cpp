@@ -9,8 +9,7 @@ namespace dist {
 Status allocate_leaf(Memory& memory, Parts parts, const dist_tensor& row, ValueRef* out) {
   if (row.ndim >= DIST_MAX_NDIM) {
     return invalid_argument(
-        "an element of %d dimensions cannot be put in a batch: with the batch's own there would be "
-        "more than %d",
+        "an element of %d dimensions cannot be put in a batch, which would have more than %d dimensions",
         row.ndim, DIST_MAX_NDIM);
   }
   int64_t shape[DIST_MAX_NDIM];

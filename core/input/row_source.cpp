@@ -51,7 +51,7 @@ class RowPass final : public Pass {
                         (position.elements < rows_ || position.examples == 0);
     if (!inside) {
       return invalid_argument(
-          "the position is at element %lld, example %lld: the dataset has %lld elements of %lld",
+          "the position is at element %lld, example %lld, but the dataset has %lld elements of %lld",
           static_cast<long long>(position.elements), static_cast<long long>(position.examples),
           static_cast<long long>(rows_), static_cast<long long>(in_row_));
     }
@@ -208,15 +208,15 @@ Status RowSource::check_rows_are_batches() const noexcept {
     const dist_tensor tensor = tensors_[i]->tensor();
     if (tensor.ndim == 1) {
       return invalid_argument(
-          "`global_batch_size` is 0, so that every row is a batch, but the rows of tensors[%zu] are scalars, "
-          "which cannot be split; set `global_batch_size` to 1 or more",
+          "`global_batch_size` is 0, so every row is a batch, but the rows of tensors[%zu] are scalars, "
+          "which cannot be split. Set `global_batch_size` to 1 or more.",
           i);
     }
     const dist_tensor first = tensors_[0]->tensor();
     if (tensor.shape[1] == first.shape[1]) continue;
     return invalid_argument(
-        "`global_batch_size` is 0, so that every row is a batch, but rows of tensors[%zu] hold %lld examples "
-        "and those of tensors[0] %lld",
+        "`global_batch_size` is 0, so every row is a batch, but rows of tensors[%zu] have %lld examples and "
+        "rows of tensors[0] have %lld",
         i, static_cast<long long>(tensor.shape[1]), static_cast<long long>(first.shape[1]));
   }
   return kOk;

@@ -28,7 +28,8 @@ Status read_sizes(std::span<const int32_t> given, const char* what, Coordinates*
   out->fill(1);
   if (given.data() == nullptr) return kOk;
   if (given.size() != kMeshNdim) {
-    return invalid_argument("%s has %zu numbers; the mesh has %zu dimensions", what, given.size(), kMeshNdim);
+    return invalid_argument("%s has %zu numbers, but the mesh has %zu dimensions", what, given.size(),
+                            kMeshNdim);
   }
   if (std::any_of(given.begin(), given.end(), [](int32_t n) { return n < 1; }))
     return invalid_argument("%s is %s, but its numbers must be at least 1", what,
@@ -56,9 +57,8 @@ Status read_blocks(const Coordinates& mesh, const Computation& computation, Bloc
   }
   if (computation.num_replicas > out->max_replicas) {
     return invalid_argument(
-        "`num_replicas` is %d, and %d replicas with `computation_shape` %s and `computation_stride` %s fit "
-        "the "
-        "mesh %s",
+        "`num_replicas` is %d, but only %d replicas with `computation_shape` %s and `computation_stride` %s "
+        "fit the mesh %s",
         computation.num_replicas, out->max_replicas, CoordinatesText(out->shape).text,
         CoordinatesText(out->stride).text, CoordinatesText(mesh).text);
   }
@@ -170,13 +170,14 @@ Status check_degraded(const Topology& topology, const Blocks& blocks, int32_t nu
                             topology.missing().size());
   }
   if (num_replicas == 0)
-    return invalid_argument("%zu devices of the mesh are missing: there must be a replica",
+    return invalid_argument("%zu devices of the mesh are missing: `num_replicas` must be at least 1",
                             topology.missing().size());
   const int64_t wanted = int64_t{num_replicas} * blocks.devices;
   const int64_t there = int64_t{topology.num_tasks()} * topology.num_devices_per_task();
   if (wanted > there) {
-    return invalid_argument("%d replicas of %d devices need %lld, and the topology has %lld", num_replicas,
-                            blocks.devices, static_cast<long long>(wanted), static_cast<long long>(there));
+    return invalid_argument("%d replicas of %d devices need %lld devices, but the topology has %lld",
+                            num_replicas, blocks.devices, static_cast<long long>(wanted),
+                            static_cast<long long>(there));
   }
   return kOk;
 }
@@ -199,7 +200,8 @@ Status build_assignment(Ref<Topology> topology, const Computation& computation, 
   if (degraded) DIST_TRY(check_degraded(*topology, blocks, n));
   if (!degraded && computation.order == DIST_DEVICE_ORDER_RING && !rings_fit) {
     return invalid_argument(
-        "RING needs replicas with all %d cores of their chips, no stride, and as many as fit (%d): use AUTO",
+        "RING needs replicas with all %d cores of their chips, without a stride, and as many replicas as fit "
+        "(%d). Use AUTO.",
         mesh[kCore], blocks.max_replicas);
   }
   Layout layout(*topology, blocks, n);

@@ -6,18 +6,19 @@ namespace {
 
 Status check_counts(int32_t num_replicas, int32_t num_logical_devices, std::size_t ndim) noexcept {
   if (ndim != kMeshNdim) {
-    return invalid_argument("each device of `core_assignment` has %zu coordinates; the mesh has %zu", ndim,
-                            kMeshNdim);
+    return invalid_argument("each device of `core_assignment` has %zu coordinates, but the mesh has %zu",
+                            ndim, kMeshNdim);
   }
   if (num_replicas < 0 || num_logical_devices < 0) {
-    return invalid_argument("`num_replicas` is %d and `num_logical_devices` %d, but both must be at least 0",
-                            num_replicas, num_logical_devices);
+    return invalid_argument(
+        "`num_replicas` is %d and `num_logical_devices` is %d, but both must be at least 0", num_replicas,
+        num_logical_devices);
   }
   const int64_t devices = int64_t{num_replicas} * num_logical_devices;
   if (devices > static_cast<int64_t>(kMaxPositions)) {
     return invalid_argument(
-        "%d replicas of %d logical devices have %lld devices; an assignment has at most %zu", num_replicas,
-        num_logical_devices, static_cast<long long>(devices), kMaxPositions);
+        "%d replicas of %d logical devices have %lld devices, but an assignment can have at most %zu",
+        num_replicas, num_logical_devices, static_cast<long long>(devices), kMaxPositions);
   }
   return kOk;
 }
@@ -35,7 +36,7 @@ Status DeviceAssignment::create(Ref<Topology> topology, const int32_t* core_assi
   DIST_TRY(check_counts(num_replicas, num_logical_devices, ndim));
   const auto devices = static_cast<std::size_t>(num_replicas) * static_cast<std::size_t>(num_logical_devices);
   if (devices != 0 && core_assignment == nullptr)
-    return invalid_argument("`core_assignment` is `NULL`, and there are %zu devices", devices);
+    return invalid_argument("`core_assignment` is `NULL`, but there are %zu devices", devices);
   for (std::size_t i = 0; i < devices; ++i) {
     std::size_t position = 0;
     DIST_TRY(topology->mesh().find(core_assignment + i * kMeshNdim, "core_assignment: the coordinates",
@@ -63,7 +64,8 @@ Status DeviceAssignment::coordinates(int32_t replica, int32_t logical_device,
                                      const int32_t** out) const noexcept {
   const int32_t r = wrapped(replica, num_replicas_);
   const int32_t d = wrapped(logical_device, num_logical_devices_);
-  if (r < 0) return invalid_argument("there is no replica %d; the assignment has %d", replica, num_replicas_);
+  if (r < 0)
+    return invalid_argument("there is no replica %d. The assignment has %d.", replica, num_replicas_);
   if (d < 0) {
     return invalid_argument("there is no logical device %d. A replica has %d.", logical_device,
                             num_logical_devices_);
@@ -87,8 +89,7 @@ Status DeviceAssignment::lookup_replicas(int32_t task, int32_t logical_device, s
     if (n < out.size()) out[n] = replica;
     ++n;
   }
-  if (n == 0)
-    return invalid_argument("no replica has its logical device %d in task %d", logical_device, task);
+  if (n == 0) return invalid_argument("no replica has logical device %d in task %d", logical_device, task);
   *out_n = n;
   return kOk;
 }

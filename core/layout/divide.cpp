@@ -27,8 +27,8 @@ class Divider {
       return kOk;
     }
     if (!value.has_tensor()) {
-      return invalid_argument("%s is %s; tensors have shards, and nests of them", PathText(path).c_str(),
-                              Value::kind_name(value.kind()));
+      return invalid_argument("%s is %s, but only tensors and nests of tensors can be split",
+                              PathText(path).c_str(), Value::kind_name(value.kind()));
     }
     ValueRef whole;
     DIST_TRY(whole_of(value, &whole));
@@ -124,7 +124,7 @@ Status shard_of(Memory& memory, Value* value, int32_t logical_device, ValueRef* 
   if (value->sharding() != nullptr) {
     if (logical_device >= value->sharding()->num_logical_devices) {
       return invalid_argument(
-          "a sharded tensor has shards for %d logical devices, none for device %d: it was created for "
+          "a sharded tensor has shards for %d logical devices, but not for device %d: it was created for "
           "another strategy",
           value->sharding()->num_logical_devices, logical_device);
     }

@@ -53,7 +53,7 @@ Status topology_from_host(Memory& memory, Ref<Topology>* out) {
   bool by_hwloc = false;
   const int found =
       cpu_places(cpus_of_this_thread(), places.data(), static_cast<int>(places.size()), &by_hwloc);
-  if (found <= 0) return fail(DIST_UNAVAILABLE, "the system does not say which CPUs this process may use");
+  if (found <= 0) return fail(DIST_UNAVAILABLE, "the system does not report which CPUs this process may use");
   return topology_of_places(memory, {places.data(), static_cast<std::size_t>(found)}, by_hwloc, out);
 }
 

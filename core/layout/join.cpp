@@ -91,7 +91,8 @@ class Joiner {
   Status check_leaves() const noexcept {
     if (how_.partitions.size() <= 1 || how_.partitions.size() == leaf_) return kOk;
     return invalid_argument(
-        "the `results` are %zu tensors, and `num_results` is %zu: give one for all of them, or one for each",
+        "the `results` are %zu tensors, but `num_results` is %zu. Pass one partition for all of them, or one "
+        "for each.",
         leaf_, how_.partitions.size());
   }
 
@@ -115,7 +116,7 @@ class Joiner {
     std::size_t other = 0;
     DIST_TRY(all_equal(results, &equal, &other));
     if (equal) return replicated(*results[0], out);
-    return differ(results, other, path, "neither tile as the first split argument does nor are equal");
+    return differ(results, other, path, "neither match the tiles of the first split argument nor are equal");
   }
 
   Status join_as_given(Results results, const Partition& given, const Path& path, ValueRef* out) {
@@ -130,7 +131,7 @@ class Joiner {
       std::size_t other = 0;
       DIST_TRY(all_equal(results, &equal, &other));
       return equal ? replicated(*results[0], out)
-                   : differ(results, other, path, "should be equal, as the result is replicated");
+                   : differ(results, other, path, "must be equal, because the result is replicated");
     }
     Sharding sharding{
         given.kind, given.num_logical_devices, 0, static_cast<int32_t>(given.dimensions.size()), {}};
@@ -138,13 +139,14 @@ class Joiner {
     Tiles tiles(memory_, results, sharding);
     std::size_t misfit = 0;
     if (tiles.fit(&misfit)) return split(results, tiles, sharding, out);
-    return differ(results, misfit, path, "do not tile as the given partition says");
+    return differ(results, misfit, path, "do not match the given partition");
   }
 
   static Status check_tensor_of(Results results, std::size_t device, const Path& path) noexcept {
     if (results[device]->has_tensor() && results[device]->variable() == nullptr) return kOk;
-    return invalid_argument("%s: logical device %zu gave %s; devices give tensors, or all the same object",
-                            PathText(path).c_str(), device, Value::kind_name(results[device]->kind()));
+    return invalid_argument(
+        "%s: logical device %zu returned %s, but devices must return tensors, or all the same object",
+        PathText(path).c_str(), device, Value::kind_name(results[device]->kind()));
   }
   static Status check_tensors(Results results, const Path& path) noexcept {
     for (std::size_t d = 0; d < results.size(); ++d) DIST_TRY(check_tensor_of(results, d, path));
@@ -157,9 +159,8 @@ class Joiner {
     Value::describe(results[0].get(), first, sizeof first);
     Value::describe(results[device].get(), other, sizeof other);
     return invalid_argument(
-        "%s: what the logical devices gave %s: device 0 gave %s, device %zu %s; say in `options->results` "
-        "how "
-        "they belong together",
+        "%s: the results of the logical devices %s: device 0 returned %s, but device %zu returned %s. "
+        "Describe in `options->results` how they fit together.",
         PathText(path).c_str(), how, first, device, other);
   }
 

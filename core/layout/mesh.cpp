@@ -19,14 +19,14 @@ CoordinatesText::CoordinatesText(std::span<const int32_t> numbers) noexcept {
 
 Status Mesh::make(std::span<const int32_t> shape, Mesh* out) noexcept {
   if (shape.size() != kMeshNdim || std::any_of(shape.begin(), shape.end(), [](int32_t n) { return n < 1; })) {
-    return invalid_argument("`mesh_shape` is %s; it has %zu numbers, x, y, z and core, each at least 1",
+    return invalid_argument("`mesh_shape` is %s, but must be %zu numbers, x, y, z and core, each at least 1",
                             CoordinatesText(shape).text, kMeshNdim);
   }
   Mesh mesh;
   for (std::size_t i = 0; i < kMeshNdim; ++i) {
     const auto size = static_cast<std::size_t>(shape[i]);
     if (size > kMaxPositions / mesh.positions_) {
-      return invalid_argument("`mesh_shape` is %s; a mesh has at most %zu positions",
+      return invalid_argument("`mesh_shape` is %s, but a mesh can have at most %zu positions",
                               CoordinatesText(shape).text, kMaxPositions);
     }
     mesh.positions_ *= size;

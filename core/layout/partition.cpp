@@ -94,7 +94,7 @@ Status Partition::check_split() const noexcept {
 Status Partition::check_assign() const noexcept {
   if (spmd) {
     return invalid_argument(
-        "one program runs on all logical devices (SPMD), so that a tensor cannot be assigned to one of them");
+        "all logical devices run one program (SPMD), so a tensor cannot be assigned to one of them");
   }
   if (logical_device >= 0 && logical_device < num_logical_devices) return kOk;
   return invalid_argument("there is no logical device %d. A replica has %d.", logical_device,

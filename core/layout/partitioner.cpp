@@ -14,14 +14,14 @@ long long shown(int64_t number) noexcept { return static_cast<long long>(number)
 Status divided_axis(const Partitioned& what, std::size_t* axis) noexcept {
   const auto ndim = static_cast<int64_t>(what.shape.size());
   if (ndim > DIST_MAX_NDIM) {
-    return invalid_argument("the shape has %lld dimensions; there are at most %d", shown(ndim),
+    return invalid_argument("the shape has %lld dimensions, but can have at most %d", shown(ndim),
                             DIST_MAX_NDIM);
   }
   for (const int64_t size : what.shape) {
     if (size < 0) return invalid_argument("a size of the shape is %lld, but must be at least 0", shown(size));
   }
   if (what.axis >= ndim || what.axis < -ndim) {
-    return invalid_argument("`axis` is %d, and the shape has %lld dimensions", what.axis, shown(ndim));
+    return invalid_argument("`axis` is %d, but the shape has %lld dimensions", what.axis, shown(ndim));
   }
   *axis = static_cast<std::size_t>(what.axis < 0 ? what.axis + ndim : what.axis);
   return kOk;
@@ -46,7 +46,7 @@ Status bytes_of(const Partitioned& what, int64_t* out) noexcept {
     if (size == 0) return *out = 0, kOk;
     too_many = too_many || __builtin_mul_overflow(bytes, size, &bytes);
   }
-  if (too_many) return invalid_argument("the variable has more bytes than 63 bits count");
+  if (too_many) return invalid_argument("the variable's number of bytes does not fit in 63 bits");
   *out = bytes;
   return kOk;
 }
@@ -87,7 +87,7 @@ Status max_size(const Partitioned& what, int64_t max_shard_bytes, int32_t max_sh
   DIST_TRY(divided_axis(what, &axis));
   int64_t bytes = 0;
   DIST_TRY(bytes_of(what, &bytes));
-  if (bytes == 0) return invalid_argument("the shape has no elements, so no part of it has a size");
+  if (bytes == 0) return invalid_argument("the shape has no elements, so its parts have no size");
   const int64_t slice = bytes / what.shape[axis];
   const int64_t slices = std::max<int64_t>(1, max_shard_bytes / slice);
   const int64_t parts = ceil_of(what.shape[axis], slices);
@@ -99,7 +99,8 @@ Status rows_of_part(int64_t num_rows, int64_t num_parts, int64_t part, int64_t* 
                     int64_t* size) noexcept {
   DIST_TRY(check_rows(num_rows, num_parts));
   if (part < 0 || part >= num_parts) {
-    return invalid_argument("`part` is %lld of %lld parts", shown(part), shown(num_parts));
+    return invalid_argument("`part` is %lld, but there are %lld parts, counted from 0", shown(part),
+                            shown(num_parts));
   }
   const int64_t rows = num_rows / num_parts;
   const int64_t larger = num_rows % num_parts;
@@ -112,7 +113,8 @@ Status part_of_row(int64_t num_rows, int64_t num_parts, int64_t row, int64_t* pa
                    int64_t* offset) noexcept {
   DIST_TRY(check_rows(num_rows, num_parts));
   if (row < 0 || row >= num_rows) {
-    return invalid_argument("`row` is %lld of %lld rows", shown(row), shown(num_rows));
+    return invalid_argument("`row` is %lld, but there are %lld rows, counted from 0", shown(row),
+                            shown(num_rows));
   }
   const int64_t rows = num_rows / num_parts;
   const int64_t larger = num_rows % num_parts;

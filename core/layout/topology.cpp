@@ -16,8 +16,8 @@ Status check_counts(int32_t num_tasks, int32_t num_devices_per_task) noexcept {
     return invalid_argument("`num_devices_per_task` is %d, but must be at least 0", num_devices_per_task);
   const int64_t devices = int64_t{num_tasks} * num_devices_per_task;
   if (devices > static_cast<int64_t>(kMaxPositions)) {
-    return invalid_argument("%d tasks of %d devices have %lld devices; a topology has at most %zu", num_tasks,
-                            num_devices_per_task, static_cast<long long>(devices), kMaxPositions);
+    return invalid_argument("%d tasks of %d devices have %lld devices, but a topology can have at most %zu",
+                            num_tasks, num_devices_per_task, static_cast<long long>(devices), kMaxPositions);
   }
   return kOk;
 }
@@ -41,7 +41,7 @@ Status Topology::place(std::span<const int32_t> mesh_shape, const int32_t* devic
   num_devices_per_task_ = num_devices_per_task;
   const auto devices = static_cast<std::size_t>(num_tasks) * static_cast<std::size_t>(num_devices_per_task);
   if (devices != 0 && device_coordinates == nullptr)
-    return invalid_argument("`device_coordinates` is `NULL`, and there are %zu devices", devices);
+    return invalid_argument("`device_coordinates` is `NULL`, but there are %zu devices", devices);
   device_coordinates_.assign(device_coordinates, device_coordinates + devices * kMeshNdim);
   places_.resize(mesh_.positions());
   for (std::size_t i = 0; i < devices; ++i) {
@@ -97,10 +97,9 @@ std::pmr::string Topology::explain() const {
   add(&text, "mesh: %d x %d x %d x %d%s\n", shape[0], shape[1], shape[2], shape[3],
       is_host_ ? " (packages x NUMA domains x cores x hardware threads)" : "");
   if (is_host_) {
-    text += by_hwloc_
-                ? "found by: hwloc, and the CPUs that this process may use\n"
-                : "found by: the CPUs that this process may use; nothing is known of packages and caches "
-                  "(hwloc is not in this build, or failed), so each CPU is taken for a core\n";
+    text += by_hwloc_ ? "found by: hwloc, and the CPUs that this process may use\n"
+                      : "found by: the CPUs that this process may use; packages and caches are unknown (this "
+                        "build has no hwloc, or hwloc failed), so each CPU counts as a core\n";
   }
   add(&text, "tasks: %d, with %d device%s each\n", num_tasks_, num_devices_per_task_,
       num_devices_per_task_ == 1 ? "" : "s");
@@ -123,7 +122,7 @@ Status write_name(NameOf of, DevicePlace place, const char* job, char* out, std:
   };
   const std::size_t bytes = print(nullptr, 0) + 1;
   if (bytes > size)
-    return invalid_argument("`out_name` has room for %zu bytes; the name has %zu", size, bytes);
+    return invalid_argument("`out_name` has room for %zu bytes, but the name needs %zu", size, bytes);
   print(out, size);
   return kOk;
 }

@@ -153,7 +153,7 @@ class Documented(unittest.TestCase):
 
         strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
         options = tf.distribute.InputOptions(as_one_process=True)
-        with self.assertRaisesRegex(ValueError, "set in the function"):  # whose batches are for one replica
+        with self.assertRaisesRegex(ValueError, "in the function"):  # whose batches are for one replica
             strategy.distribute_datasets_from_function(lambda _: tf.data.Dataset.range(2).batch(1), options)
 
     def test_as_many_replicas_as_mirrored_strategy(self):

@@ -285,7 +285,7 @@ static void what_is_lost_is_named(void **state) {
   options.drop_remainder = 1;
   dist_dataset *dataset = rows_of(strategy, 10, &options);
   assert_fails(dist_dataset_check_shards(dataset, 0), DIST_DATA_LOSS,
-               "element 8 is read by no worker: drop_remainder");
+               "no worker reads element 8: drop_remainder");
   assert_ok(dist_dataset_check_shards(dataset, 8));
   assert_fails(dist_dataset_check_shards(dataset, -1), DIST_INVALID_ARGUMENT, "limit is -1");
   dist_dataset_destroy(dataset);
@@ -310,17 +310,17 @@ static void who_reads_what_is_explained(void **state) {
   assert_ok(dist_dataset_explain(dataset, keep_text, text));
   assert_string_equal(text,
                       "source: 9 rows of 1 tensor in memory\n"
-                      "batches: 7 elements; the last one may be smaller\n"
-                      "workers: 2, of which this is worker 1: each batch is cut for all of them\n"
+                      "batches: 7 elements; the last batch may be smaller\n"
+                      "workers: 2; this is worker 1: each batch is divided among all workers\n"
                       "replicas: a batch of m examples is cut into 4 pieces of ceil(m / 4)\n"
                       "  replica 0: piece 1, elements 2 to 3 of a full batch\n"
                       "  replica 1: piece 3, elements 6 to 6 of a full batch\n"
-                      "made ahead: 1 batch where that is faster, which is measured\n");
+                      "prefetched: 1 batch, if measurements show that this is faster\n");
   dist_dataset_destroy(dataset);
   options.prefetch = 2;
   dataset = rows_of(strategy, 9, &options);
   assert_ok(dist_dataset_explain(dataset, keep_text, text));
-  assert_non_null(strstr(text, "made ahead: 2 batches\n"));
+  assert_non_null(strstr(text, "prefetched: 2 batches\n"));
   dist_dataset_destroy(dataset);
   options.shard_policy = DIST_SHARD_FILE;
   options.prefetch = -1;
@@ -329,11 +329,11 @@ static void who_reads_what_is_explained(void **state) {
   assert_string_equal(
       text,
       "source: elements of 5 file(s), one after another\n"
-      "batches: 7 elements; the last one may be smaller\n"
-      "workers: 2, of which this is worker 1: it reads files 1, 3, ...\n"
-      "replicas: replica r of step k gets piece k * 2 + r; sizes of pieces: 2 1 2 2, and again from the "
+      "batches: 7 elements; the last batch may be smaller\n"
+      "workers: 2; this is worker 1: it reads files 1, 3, ...\n"
+      "replicas: replica r of step k gets piece k * 2 + r; sizes of pieces: 2 1 2 2, and then again from the "
       "first\n"
-      "made ahead: 0 batches\n");
+      "prefetched: 0 batches\n");
   dist_dataset_destroy(dataset);
   assert_int_equal(dist_dataset_explain(NULL, keep_text, text), DIST_INVALID_ARGUMENT);
   assert_ok(dist_strategy_destroy(strategy));

@@ -234,9 +234,10 @@ static dist_status join_results(dist_replica *replica, void *user_data) {
   TRY(join(replica, NOTHING, NULL, &result));
   EXPECT(result == NULL);
   EXPECT_FAILS(join(replica, OWN_ID, NULL, &result), DIST_INVALID_ARGUMENT,
-               "result: what the logical devices gave");
-  EXPECT_FAILS(join(replica, SCALARS, &split, &result), DIST_INVALID_ARGUMENT, "do not tile");
-  EXPECT_FAILS(join(replica, KINDS, &split, &result), DIST_INVALID_ARGUMENT, "logical device 0 gave a text");
+               "result: the results of the logical devices");
+  EXPECT_FAILS(join(replica, SCALARS, &split, &result), DIST_INVALID_ARGUMENT, "do not match the given");
+  EXPECT_FAILS(join(replica, KINDS, &split, &result), DIST_INVALID_ARGUMENT,
+               "logical device 0 returned a text");
   split.dimensions = wrong;
   EXPECT_FAILS(join(replica, OWN_ID, &split, &result), DIST_INVALID_ARGUMENT, "number of logical devices, 3");
   assign.logical_device = 3;

@@ -304,7 +304,7 @@ static void domains_that_are_none(void **state) {
     assert_null(dist_enum_name(none[i], 1));
     assert_fails(
         dist_enum_from_name(none[i], "SUM", &number), DIST_INVALID_ARGUMENT,
-        "use one of DIST_ENUM_STATUS, DTYPE, REDUCE_OP, VALUE_REDUCTION, COLLECTIVE, SYNCHRONIZATION, "
+        "must be one of DIST_ENUM_STATUS, DTYPE, REDUCE_OP, VALUE_REDUCTION, COLLECTIVE, SYNCHRONIZATION, "
         "AGGREGATION, CROSS_DEVICE, INPUT_MODE, SHARD_POLICY");
     assert_int_equal(number, -100);
   }

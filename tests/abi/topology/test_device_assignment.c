@@ -89,10 +89,10 @@ static void where_devices_are_missing_tasks_go_in_order(void **state) {
     int32_t replicas;
     const char *words;
   } cases[] = {
-      {NULL, NULL, 4, "4 replicas of 1 devices need 4, and the topology has 3"},
-      {shape, NULL, 2, "need 4, and the topology has 3"},
+      {NULL, NULL, 4, "4 replicas of 1 devices need 4 devices, but the topology has 3"},
+      {shape, NULL, 2, "need 4 devices, but the topology has 3"},
       {NULL, stride, 1, "computation_stride must be 1"},
-      {NULL, NULL, 0, "there must be a replica"},
+      {NULL, NULL, 0, "num_replicas must be at least 1"},
   };
   for (size_t i = 0; i < COUNT_OF(cases); i++)
     assert_fails(dist_device_assignment_build(topology, cases[i].shape, cases[i].stride, 4, cases[i].replicas,
@@ -128,12 +128,12 @@ static void wrong_computations_are_refused(void **state) {
        1,
        DIST_DEVICE_ORDER_AUTO,
        "does not fit the mesh"},
-      {{2, 2, 1, 2}, {1, 1, 1, 1}, 4, 3, DIST_DEVICE_ORDER_AUTO, "num_replicas is 3, and 2 replicas"},
-      {{1, 1, 1, 1}, {1, 1, 1, 1}, 4, INT32_MAX, DIST_DEVICE_ORDER_AUTO, ", and 16 replicas"},
+      {{2, 2, 1, 2}, {1, 1, 1, 1}, 4, 3, DIST_DEVICE_ORDER_AUTO, "num_replicas is 3, but only 2 replicas"},
+      {{1, 1, 1, 1}, {1, 1, 1, 1}, 4, INT32_MAX, DIST_DEVICE_ORDER_AUTO, ", but only 16 replicas"},
       {{1, 1, 1, 1}, {1, 1, 1, 1}, 4, -1, DIST_DEVICE_ORDER_AUTO, "num_replicas is -1"},
-      {{1, 1, 1, 2}, {1, 1, 1, 1}, 4, 7, DIST_DEVICE_ORDER_RING, "as many as fit (8)"},
+      {{1, 1, 1, 2}, {1, 1, 1, 1}, 4, 7, DIST_DEVICE_ORDER_RING, "as many replicas as fit (8)"},
       {{1, 1, 1, 1}, {1, 1, 1, 1}, 4, 16, DIST_DEVICE_ORDER_RING, "all 2 cores"},
-      {{1, 1, 1, 2}, {2, 1, 1, 1}, 4, 8, DIST_DEVICE_ORDER_RING, "no stride"},
+      {{1, 1, 1, 2}, {2, 1, 1, 1}, 4, 8, DIST_DEVICE_ORDER_RING, "without a stride"},
   };
   dist_topology *topology = full(4, 2, 1, 2);
   dist_device_assignment *assignment = NULL;
@@ -177,7 +177,7 @@ static void by_hand(void **state) {
   for (size_t i = 0; i < COUNT_OF(nobody); i++)
     assert_fails(
         dist_device_assignment_lookup_replicas(assignment, nobody[i][0], nobody[i][1], replicas, 2, &n),
-        DIST_INVALID_ARGUMENT, "no replica has its logical device");
+        DIST_INVALID_ARGUMENT, "no replica has logical device");
   static const int32_t none[][2] = {{2, 0}, {-3, 0}, {0, 2}, {0, -3}, {INT32_MIN, 0}, {0, INT32_MAX}};
   for (size_t i = 0; i < COUNT_OF(none); i++)
     assert_fails(dist_device_assignment_coordinates(assignment, none[i][0], none[i][1], at),
@@ -199,7 +199,7 @@ static void wrong_hands(void **state) {
   assert_fails(dist_device_assignment_create(topology, outside, 1, 1, 4, &assignment), DIST_INVALID_ARGUMENT,
                "[5 0 0 0] lie outside the mesh");
   assert_fails(dist_device_assignment_create(topology, outside, 1, 1, 3, &assignment), DIST_INVALID_ARGUMENT,
-               "3 coordinates; the mesh has 4");
+               "3 coordinates, but the mesh has 4");
   assert_fails(dist_device_assignment_create(topology, outside, -1, 1, 4, &assignment), DIST_INVALID_ARGUMENT,
                "both must be at least 0");
   assert_fails(dist_device_assignment_create(topology, outside, INT32_MAX, INT32_MAX, 4, &assignment),

@@ -68,7 +68,7 @@ static void names(void **state) {
   assert_string_equal(name, "/task:0/device:CPU:0");
   strcpy(name, "untouched");
   assert_fails(dist_topology_host_name_at(topology, devices[0][0], NULL, name, 20), DIST_INVALID_ARGUMENT,
-               "room for 20 bytes; the name has 21");
+               "room for 20 bytes, but the name needs 21");
   assert_fails(dist_topology_host_name_at(topology, devices[0][0], NULL, name, 0), DIST_INVALID_ARGUMENT,
                "room for 0");
   assert_string_equal(name, "untouched");
@@ -105,7 +105,7 @@ static void wrong_topologies_are_refused(void **state) {
     int32_t tasks, devices;
     const char *words;
   } cases[] = {
-      {{2, 2, 1}, 3, 1, 1, "mesh_shape is [2 2 1]; it has 4 numbers"},
+      {{2, 2, 1}, 3, 1, 1, "mesh_shape is [2 2 1], but must be 4 numbers"},
       {{2, 2, 1, 1, 1}, 5, 1, 1, "mesh_shape is [2 2 1 1 1]"},
       {{0}, 0, 1, 1, "mesh_shape is []"},
       {{2, 0, 1, 1}, 4, 1, 1, "each at least 1"},
@@ -115,7 +115,7 @@ static void wrong_topologies_are_refused(void **state) {
       {{1 << 20, 2, 1, 1}, 4, 0, 0, "at most 1048576 positions"},
       {{2, 2, 1, 2}, 4, -1, 1, "num_tasks is -1"},
       {{2, 2, 1, 2}, 4, 1, -1, "num_devices_per_task is -1"},
-      {{2, 2, 1, 2}, 4, INT32_MAX, INT32_MAX, "a topology has at most 1048576"},
+      {{2, 2, 1, 2}, 4, INT32_MAX, INT32_MAX, "a topology can have at most 1048576"},
       {{1, 1, 1, 1}, 4, 1, 4, "outside the mesh"},
   };
   dist_topology *topology = NULL;
@@ -207,7 +207,7 @@ static void the_host_is_a_mesh(void **state) {
   }
   assert_ok(dist_topology_explain(topology, append, words));
   assert_has(words, "packages x NUMA domains x cores x hardware threads");
-  assert_has(words, dist_has_feature("numa") ? "found by: hwloc" : "nothing is known of packages");
+  assert_has(words, dist_has_feature("numa") ? "found by: hwloc" : "packages and caches are unknown");
   assert_has(words, "device 0: CPU ");
   dist_topology_destroy(topology);
 }

@@ -128,7 +128,7 @@ static void an_initial_function_is_called_once(void **state) {
                "returned a list");
   options.initial_fn = give_nothing;
   assert_fails(dist_variable_create(strategy, NULL, &options, &variable), DIST_INVALID_ARGUMENT,
-               "gave nothing");
+               "returned nothing");
   assert_null(variable);
   assert_ok(dist_strategy_destroy(strategy));
 }
