@@ -166,7 +166,7 @@ func TestTheEndOfACoordinatorAndOfServers(t *testing.T) {
 
 	// Another one takes the strategy; servers that have ended do not come back to it.
 	third := must[*dist.Coordinator](t)(c.strategy.NewCoordinator(&dist.CoordinatorOptions{Timeout: 50 * time.Millisecond}))
-	fails(t, third.CreateVariable("v", dist.Scalar(float32(1)), nil), dist.ErrDeadlineExceeded, "/job:ps/task:0 is not there")
+	fails(t, third.CreateVariable("v", dist.Scalar(float32(1)), nil), dist.ErrDeadlineExceeded, "/job:ps/task:0 is not connected")
 	noError(t, third.Close())
 
 	// A server's end lets go of who waits for it.

@@ -58,10 +58,11 @@ Status check(const GrpcOptions& options) {
   const std::size_t n = options.addresses.size();
   if (n < 1) return invalid_argument("there are no addresses, but a network must have at least one worker");
   if (options.me < 0 || options.me >= static_cast<int>(n)) {
-    return invalid_argument("this is worker %d; the addresses are of workers 0 to %zu", options.me, n - 1);
+    return invalid_argument("this is worker %d, but the addresses are of workers 0 to %zu", options.me,
+                            n - 1);
   }
   if (!options.replicas.empty() && options.replicas.size() != n) {
-    return invalid_argument("replicas are of %zu workers, and there are %zu", options.replicas.size(), n);
+    return invalid_argument("replicas are of %zu workers, but there are %zu", options.replicas.size(), n);
   }
   Exposed exposed;
   DIST_TRY(check_addresses(options, &exposed));
@@ -140,7 +141,7 @@ Status GrpcNetwork::join(int worker, Transport** out) noexcept {
     return failed_precondition(
         "this is a forked child, in which the network has no threads. Create another one in the child.");
   if (worker != me_) {
-    return invalid_argument("`worker` is %d; this network is worker %d's", worker, me_);
+    return invalid_argument("`worker` is %d, but this network belongs to worker %d", worker, me_);
   }
   if (joined_) return failed_precondition("worker %d has already joined this network", worker);
   auto* const addresses = DIST_ON_STACK(const char*, addresses_.size());
@@ -180,7 +181,8 @@ Status GrpcNetwork::join(int worker, Transport** out) noexcept {
 }
 
 Status GrpcNetwork::form(const Forming& wanted, Formed* out) noexcept {
-  if (!joined_ || !forms_) return failed_precondition("this network's workers are those of the cluster");
+  if (!joined_ || !forms_)
+    return failed_precondition("the workers of this network are the workers of the cluster");
   char why[sizeof ErrorRecord::message] = "";
   const dist_status code = module_.form(handle_, wanted, out, why, sizeof why);
   return code == DIST_OK ? kOk : fail(code, "%s", why);

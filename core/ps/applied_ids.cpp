@@ -48,7 +48,7 @@ void AppliedIds::write(std::pmr::vector<int64_t>* out) const {
 Status AppliedIds::read(std::span<const int64_t> numbers) {
   if (numbers.empty() || numbers[0] < 0 || numbers[0] > INT64_MAX / 2 ||
       numbers.size() > static_cast<std::size_t>(kMostAhead / kWord) + 1) {
-    return invalid_argument("no list of closures that have been applied");
+    return invalid_argument("an invalid list of applied closures");
   }
   bits_.clear();
   first_ = numbers[0] / kWord * kWord;

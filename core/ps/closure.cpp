@@ -105,8 +105,8 @@ Status Closure::rows(const char* name, Value& indices, ValueRef* out) {
 Status Closure::check_pushes(const char* name) const noexcept {
   if (may_push_) return kOk;
   return failed_precondition(
-      "variable \"%s\": a function that makes a per-worker value runs again on each worker that "
-      "returns; change variables in closures",
+      "variable \"%s\": a function that creates a per-worker value must not change variables, because it "
+      "runs again on each worker that returns. Change variables in closures.",
       Shown(name).c_str());
 }
 

@@ -36,10 +36,10 @@ Status count_tasks(const ClusterSpec& cluster, const char* job, int* out) noexce
         "the cluster has no task of job \"%s\". A coordinator needs at least one ps and one worker.", job);
   }
   if (!cluster.is_list(*found)) {
-    return invalid_argument("the tasks of job \"%s\" are not 0, 1, ... without gaps", job);
+    return invalid_argument("the task ids of job \"%s\" must be 0, 1, ... without gaps", job);
   }
   if (found->num_tasks > static_cast<uint32_t>(Coordinator::kMostServers)) {
-    return invalid_argument("the cluster has %u tasks of job \"%s\"; a coordinator has at most %d",
+    return invalid_argument("the cluster has %u tasks of job \"%s\", but a coordinator can have at most %d",
                             found->num_tasks, job, Coordinator::kMostServers);
   }
   *out = static_cast<int>(found->num_tasks);
@@ -235,7 +235,7 @@ void Coordinator::describe_absent(std::unique_lock<std::mutex>& lock, char* text
     first->client->why_not(why, sizeof why);
     lock.lock();
   }
-  std::snprintf(text, size, "; /job:%s/task:%d is not there%s%s", first->ps ? kPsJob : kWorkerJob,
+  std::snprintf(text, size, "; /job:%s/task:%d is not connected%s%s", first->ps ? kPsJob : kWorkerJob,
                 first->index, *why == '\0' ? "" : ": ", why);
   const std::size_t used = std::char_traits<char>::length(text);
   if (absent > 1) std::snprintf(text + used, size - used, " (and %d more)", absent - 1);
@@ -278,7 +278,7 @@ Status Coordinator::schedule(const char* function, Value* arguments, int64_t tim
     Ref<CallParts> parts;
     DIST_TRY(write_message(memory(), {}, arguments, &parts));
     if (parts->bytes() > message_bytes_) {
-      return invalid_argument("the arguments of a closure have %zu bytes; a message has at most %zu",
+      return invalid_argument("the arguments of a closure have %zu bytes, but a message can have at most %zu",
                               parts->bytes(), message_bytes_);
     }
   }
@@ -345,7 +345,7 @@ Status Coordinator::create_per_worker(const char* name, const char* function, Va
   lock.unlock();
   signal();
   lock.lock();
-  DIST_TRY(await(lock, patience, "waiting for workers to make a per-worker value", [&] {
+  DIST_TRY(await(lock, patience, "waiting for workers to create a per-worker value", [&] {
     return std::all_of(servers_.begin(), servers_.end(), [&](const Server& each) {
       return each.ps || each.state == Server::State::kAway || each.num_prepared > number;
     });
@@ -400,7 +400,7 @@ SpanTrace Coordinator::trace() const {
   trace.process = SpanTrace::kCoordinator;
   trace.name = "libdist coordinator";
   for (int i = 0; i < num_workers_; ++i) trace.add_row("worker %d", i);
-  trace.rows.emplace_back("of no worker");
+  trace.rows.emplace_back("no worker");
   trace.spans = spans_.copy(memory());
   return trace;
 }

@@ -16,7 +16,7 @@ Status read_answer(const Value& message, WorkerAnswer* out) noexcept {
   const char* const text = message.items()[1]->text();
   const auto status = static_cast<dist_status>(numbers[0]);
   if (text == nullptr || known_status_name(status) == nullptr || numbers[2] < 0) {
-    return fail(DIST_DATA_LOSS, "an answer that a worker does not give");
+    return fail(DIST_DATA_LOSS, "the answer of the worker is invalid");
   }
   *out = {status, static_cast<int32_t>(numbers[1]), static_cast<std::size_t>(numbers[2]), text,
           message.items()[2].get()};
@@ -97,7 +97,7 @@ void Coordinator::give_back(Flight& flight, const char* why) noexcept {
   }
   char text[600];
   std::snprintf(text, sizeof text,
-                "it was lost once more than it may be (max_losses), and now with this worker: %s", why);
+                "workers that ran it were lost more often than max_losses allows. The last loss: %s", why);
   fail_closure(flight, DIST_ABORTED, text);
 }
 

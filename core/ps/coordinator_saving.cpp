@@ -45,7 +45,7 @@ Status numbers_of(const char* key, const char* text, Numbers* out) {
     int64_t number = 0;
     const auto [at, error] = std::from_chars(text, end, number);
     if (error != std::errc() || (at != end && *at != ' ')) {
-      return fail(DIST_DATA_LOSS, "the checkpoint's \"%s\" is no list of numbers", key);
+      return fail(DIST_DATA_LOSS, "\"%s\" in the checkpoint is not a list of numbers", key);
     }
     out->push_back(number);
     text = at == end ? end : at + 1;
@@ -104,7 +104,7 @@ class Coordinator::Snapshot {
     ++taken_;
     if (answer->kind() != DIST_VALUE_TENSOR || answer->tensor().dtype != DIST_I64 ||
         answer->tensor().ndim != 1) {
-      return fail(DIST_DATA_LOSS, "parameter server %zu gives no list of closures", taken_ - 1);
+      return fail(DIST_DATA_LOSS, "parameter server %zu returned no list of closures", taken_ - 1);
     }
     const dist_tensor numbers = answer->tensor();
     const auto* const first = static_cast<const int64_t*>(numbers.data);
@@ -124,7 +124,8 @@ class Coordinator::Snapshot {
       const std::size_t bytes = static_cast<std::size_t>(part.rows) * variable.row_bytes();
       if (rows->kind() != DIST_VALUE_TENSOR || rows->tensor().dtype != variable.dtype ||
           elements_of(rows->tensor()) * dtype_size(variable.dtype) != bytes) {
-        return fail(DIST_DATA_LOSS, "variable \"%s\": the parameter server has another one of its number",
+        return fail(DIST_DATA_LOSS,
+                    "variable \"%s\": the parameter server has another variable with this number",
                     variable.name.c_str());
       }
       if (whole) {
@@ -197,7 +198,7 @@ Status read_progress(const Checkpoint& file, Progress* out) {
     Numbers watermark(&memory);
     DIST_TRY(numbers_of(kWatermarkText, text, &watermark));
     if (watermark.size() != 1 || watermark[0] < 0 || watermark[0] > INT64_MAX / 2) {
-      return fail(DIST_DATA_LOSS, "the checkpoint's \"%s\" is no number of closures", kWatermarkText);
+      return fail(DIST_DATA_LOSS, "\"%s\" in the checkpoint is not a number of closures", kWatermarkText);
     }
     out->watermark = watermark[0];
   }
@@ -222,7 +223,8 @@ Status Coordinator::restore(const char* path) {
     const std::scoped_lock lock(mutex_);
     if (queue_.next_id() != 0) {
       return failed_precondition(
-          "a checkpoint is restored before the first closure is scheduled; this coordinator has had %lld",
+          "a checkpoint must be restored before the first closure is scheduled, but this coordinator has "
+          "scheduled %lld",
           static_cast<long long>(queue_.next_id()));
     }
   }
@@ -239,8 +241,8 @@ Status Coordinator::restore(const char* path) {
     char wanted[160];
     describe(spec, is, sizeof is);
     describe(variable.spec(), wanted, sizeof wanted);
-    return invalid_argument("variable \"%s\" is %s, and in the checkpoint %s", variable.name.c_str(), wanted,
-                            is);
+    return invalid_argument("variable \"%s\" is %s, but in the checkpoint it is %s", variable.name.c_str(),
+                            wanted, is);
   }
   Progress progress(memory());
   DIST_TRY(read_progress(*file, &progress));
@@ -248,9 +250,9 @@ Status Coordinator::restore(const char* path) {
   if (!progress.alike && (progress.applied.size() != variables_.num_servers() || layout == nullptr ||
                           layout_of(memory(), directory_, n) != layout)) {
     return failed_precondition(
-        "the checkpoint was written while closures were under way, on parameter servers that had other "
-        "parts of the variables: create the variables as then, on %zu servers, or save after "
-        "`dist_coordinator_join()`",
+        "the checkpoint was written while closures were running, and its variables were divided over the "
+        "parameter servers in another way. Create the variables in the same way on %zu servers, or save "
+        "after `dist_coordinator_join()`.",
         progress.applied.size());
   }
   RemoteWait wait = patience();

@@ -40,7 +40,7 @@ void Coordinator::Link::answered() noexcept {
 
 // Afterwards no event comes from this link.
 void Coordinator::forget(Link& link) noexcept {
-  if (link.call) link.call->cancel("the coordinator waits for it no longer");
+  if (link.call) link.call->cancel("the coordinator no longer waits for it");
   put_aside(&trash_, link.call.take());
   const std::scoped_lock lock(events_mutex_);
   if (link.linked()) events_.remove(link);
@@ -254,10 +254,9 @@ void Coordinator::lost(Server& server, const char* why) {
   changed_.notify_all();
   if (server.ps) {
     char text[900];
-    std::snprintf(
-        text, sizeof text,
-        "parameter server %d at %s is lost, and its variables with it: restore from a checkpoint (%s)",
-        server.index, server.client->address(), why);
+    std::snprintf(text, sizeof text,
+                  "parameter server %d at %s is lost with its variables (%s). Restore from a checkpoint.",
+                  server.index, server.client->address(), why);
     (void)fail(DIST_ABORTED, "%s", text);
     if (fatal_.code == DIST_OK) fatal_ = last_error();
     return end_all(DIST_ABORTED, text);

@@ -32,8 +32,8 @@ Status count_parts(const RemoteVariable& variable, std::span<const int64_t> part
   }
   if (!good) {
     return invalid_argument(
-        "variable \"%s\": partitions are [%s]; there is one for each dimension, the first at least 1 and "
-        "all others 1",
+        "variable \"%s\": partitions are [%s], but must be one number for each dimension, the first at least "
+        "1 and all others 1",
         variable.name.c_str(), list);
   }
   if (partitions[0] > std::max<int64_t>(variable.shape[0], 1)) {
@@ -73,7 +73,7 @@ Status Coordinator::place(RemoteVariable* variable, const RemoteVariableOptions&
   if (options.colocate_with != nullptr) {
     if (!options.partitions.empty()) {
       return invalid_argument(
-          "variable \"%s\": it is divided as \"%s\", with which it is colocated: `partitions` are not given",
+          "variable \"%s\" is colocated with \"%s\" and divided like it, so `partitions` must not be set",
           variable->name.c_str(), Shown(options.colocate_with).c_str());
     }
     const RemoteVariable* other = nullptr;
@@ -83,7 +83,8 @@ Status Coordinator::place(RemoteVariable* variable, const RemoteVariableOptions&
     const int64_t others = other->shape.empty() ? 1 : other->shape[0];
     if (neighbor < 0 && other->parts.size() > 1 && (variable->shape.empty() || rows != others)) {
       return invalid_argument(
-          "variable \"%s\" has %lld rows, and \"%s\", which is divided, %lld: they cannot be colocated",
+          "variable \"%s\" has %lld rows, but \"%s\", which is divided, has %lld, so they cannot be "
+          "colocated",
           variable->name.c_str(), static_cast<long long>(rows), other->name.c_str(),
           static_cast<long long>(others));
     }
@@ -123,7 +124,7 @@ Status Coordinator::place(RemoteVariable* variable, const RemoteVariableOptions&
   for (RemoteVariable::Part& part : variable->parts) {
     part.number = numbers[static_cast<std::size_t>(part.ps)]++;
     if (part.number < static_cast<int64_t>(ParameterStore::kMostVariables)) continue;
-    return fail(DIST_RESOURCE_EXHAUSTED, "parameter server %d has %zu variables, and takes no more", part.ps,
+    return fail(DIST_RESOURCE_EXHAUSTED, "parameter server %d has %zu variables, which is the limit", part.ps,
                 ParameterStore::kMostVariables);
   }
   return kOk;
@@ -139,11 +140,12 @@ Status Coordinator::create_variable(const char* name, const dist_tensor& initial
   DIST_TRY(check_not_dividing("creating a variable"));
   DIST_TRY(check_name(name, "the name of a variable"));
   if (*name == '\0')
-    return invalid_argument("a variable on parameter servers must have a name, by which workers find it");
+    return invalid_argument("a variable on parameter servers must have a name, which workers use to find it");
   if (options.max_staleness < 0) {
     return invalid_argument(
-        "variable \"%s\": `max_staleness` is %d; use the closures that a cached read may be old, or 0", name,
-        options.max_staleness);
+        "variable \"%s\": `max_staleness` is %d; use the number of closures by which a cached read may be "
+        "old, or 0",
+        name, options.max_staleness);
   }
   TensorSize size;
   DIST_TRY(check_tensor(initial, "initial", &size));

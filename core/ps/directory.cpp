@@ -100,7 +100,7 @@ Status Directory::write(std::size_t first, ValueRef* out) const {
 
 namespace {
 
-Status damaged() noexcept { return invalid_argument("a list of variables that is damaged"); }
+Status damaged() noexcept { return invalid_argument("the list of variables is damaged"); }
 
 // Reads consecutive numbers; returns 0 after the last one.
 class NumberReader {
@@ -133,7 +133,8 @@ Status Directory::read(const Value& message, int32_t num_ps) {
                          static_cast<std::size_t>(texts.tensor().shape[0]));
   NumberReader in(numbers);
   auto index = static_cast<std::size_t>(in.take(0, INT32_MAX));
-  if (index > size()) return invalid_argument("a list of variables without those before them");
+  if (index > size())
+    return invalid_argument("the list of variables lacks the variables before its first one");
   for (; !in.ended(); ++index) {
     RemoteVariable each(memory_);
     const auto bytes = static_cast<std::size_t>(in.take(0, static_cast<int64_t>(names.size())));

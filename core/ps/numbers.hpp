@@ -52,7 +52,7 @@ inline Status read_numbers(const Value* message, std::size_t least, std::size_t 
     }
   }
   return invalid_argument(
-      "a message of another kind than is called for: the processes have different versions of libdist");
+      "the message has unexpected contents: the processes have different versions of libdist");
 }
 
 }  // namespace dist

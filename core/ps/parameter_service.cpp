@@ -42,7 +42,7 @@ void ParameterService::called(Ref<IncomingCall> call) noexcept {
     if (!read.ok()) return answer_failure(*kept, read);
     item.heavy = is_heavy(item);
   } catch (const std::bad_alloc&) {
-    return kept->answer(DIST_RESOURCE_EXHAUSTED, "the server has no memory", {});
+    return kept->answer(DIST_RESOURCE_EXHAUSTED, "the server is out of memory", {});
   }
   add(std::move(item));
 }
@@ -68,7 +68,7 @@ void ParameterService::add(Item item) noexcept {
     queue_.push_back(std::move(item));
     if (std::exchange(busy_, true)) return;
   } catch (const std::bad_alloc&) {
-    if (call) call->answer(DIST_RESOURCE_EXHAUSTED, "the server has no memory", {});
+    if (call) call->answer(DIST_RESOURCE_EXHAUSTED, "the server is out of memory", {});
     return;
   }
   drain(true);
@@ -114,7 +114,7 @@ void ParameterService::run(Item& item) noexcept {
                                  : 0;
     Status done = read_numbers(item.arguments.get(), 1, rest, &numbers);
     if (done.ok() && numbers[0] != epoch_) {
-      done = failed_precondition("the call is of another coordinator's job than this parameter server");
+      done = failed_precondition("the call and this parameter server belong to different coordinators");
     }
     if (done.ok()) {
       used_.store(true, std::memory_order_relaxed);
@@ -126,7 +126,7 @@ void ParameterService::run(Item& item) noexcept {
     if (!done.ok()) return answer_failure(*item.call, done);
     answer_with(*item.call, result.get());
   } catch (const std::bad_alloc&) {
-    item.call->answer(DIST_RESOURCE_EXHAUSTED, "the server has no memory", {});
+    item.call->answer(DIST_RESOURCE_EXHAUSTED, "the server is out of memory", {});
   }
 }
 
@@ -138,13 +138,14 @@ Status ParameterService::answer(const Item& item, std::span<const int64_t> numbe
   if (method == "commit") return commit(item, numbers, span, out);
   if (method == "rows") return rows(item, numbers, out);
   if (method == "create") {
-    if (numbers.size() != 1 || args.size() != 2) return invalid_argument("no message of a new variable");
+    if (numbers.size() != 1 || args.size() != 2)
+      return invalid_argument("an invalid message about a new variable");
     return store_.create(numbers[0], *args[1], item.call->request().bytes());
   }
   if (method == "snapshot") return snapshot(out);
   if (method == "snapshot_read") {
     if (numbers.size() != 1 || numbers[0] < 0 || static_cast<std::size_t>(numbers[0]) >= snapshot_.size()) {
-      return failed_precondition("there is no snapshot with such a variable");
+      return failed_precondition("the snapshot does not contain this variable");
     }
     *out = snapshot_[static_cast<std::size_t>(numbers[0])];
     return kOk;
@@ -171,14 +172,15 @@ Status ParameterService::read(std::span<const int64_t> numbers, ValueRef* out) {
 Status ParameterService::rows(const Item& item, std::span<const int64_t> numbers, ValueRef* out) {
   const auto args = item.arguments->items();
   if (numbers.size() != 1 || args.size() != 2 || args[1]->kind() != DIST_VALUE_TENSOR) {
-    return invalid_argument("no message that asks for rows");
+    return invalid_argument("an invalid request for rows");
   }
   ValueRef variable;
   DIST_TRY(store_.read(numbers[0], &variable));
   const dist_tensor from = variable->tensor();
   const dist_tensor indices = args[1]->tensor();
   if (from.ndim == 0 || indices.ndim != 1 || (indices.dtype != DIST_I32 && indices.dtype != DIST_I64)) {
-    return invalid_argument("rows are asked for by i32[k] or i64[k], of a variable with dimensions");
+    return invalid_argument(
+        "rows must be requested by i32[k] or i64[k], from a variable with at least one dimension");
   }
   int64_t shape[DIST_MAX_NDIM];
   std::copy_n(from.shape, from.ndim, shape);
@@ -191,8 +193,8 @@ Status ParameterService::rows(const Item& item, std::span<const int64_t> numbers
     const int64_t index = indices.dtype == DIST_I32 ? static_cast<const int32_t*>(indices.data)[i]
                                                     : static_cast<const int64_t*>(indices.data)[i];
     if (index < 0 || index >= from.shape[0]) {
-      return invalid_argument("row %lld is asked for; there are %lld", static_cast<long long>(index),
-                              static_cast<long long>(from.shape[0]));
+      return invalid_argument("row %lld was requested, but there are %lld rows",
+                              static_cast<long long>(index), static_cast<long long>(from.shape[0]));
     }
     if (row == 0) continue;
     std::memcpy(static_cast<std::byte*>(made->tensor().data) + static_cast<std::size_t>(i) * row,
@@ -205,19 +207,20 @@ Status ParameterService::rows(const Item& item, std::span<const int64_t> numbers
 Status ParameterService::commit(const Item& item, std::span<const int64_t> numbers, Span* span,
                                 ValueRef* out) {
   const auto args = item.arguments->items();
-  if (numbers.size() < 2 || args.size() != 2 || !args[1]->is_sequence()) return invalid_argument("no commit");
+  if (numbers.size() < 2 || args.size() != 2 || !args[1]->is_sequence())
+    return invalid_argument("an invalid commit");
   const auto values = args[1]->items();
   std::pmr::vector<Operation> operations(&memory_);
   std::size_t at = 2;
   for (const ValueRef& value : values) {
-    if (at + 3 > numbers.size()) return invalid_argument("a commit of fewer operations than values");
+    if (at + 3 > numbers.size()) return invalid_argument("a commit with fewer operations than values");
     Operation each;
     const int64_t what = numbers[at];
     const int64_t n = numbers[at + 2];
     if (what < 0 || what > static_cast<int64_t>(Operation::What::kUpdate) || numbers[at + 1] < 0 ||
         numbers[at + 1] > INT32_MAX || n < 1 || n > static_cast<int64_t>(numbers.size() - at - 3) ||
         (n != 1 && what != static_cast<int64_t>(Operation::What::kUpdate))) {
-      return invalid_argument("an operation that there is not");
+      return invalid_argument("an unknown operation");
     }
     each.what = static_cast<Operation::What>(what);
     each.how = static_cast<int32_t>(numbers[at + 1]);
@@ -233,11 +236,11 @@ Status ParameterService::commit(const Item& item, std::span<const int64_t> numbe
     at += 3 + static_cast<std::size_t>(n);
     operations.push_back(each);
   }
-  if (at != numbers.size()) return invalid_argument("a commit of more operations than values");
+  if (at != numbers.size()) return invalid_argument("a commit with more operations than values");
   span->id = numbers[0];
   bool applied = false;
   DIST_TRY(store_.commit({numbers[0], numbers[1], operations, item.call->request().bytes()}, &applied));
-  if (!applied) span->set_name("commit of before");
+  if (!applied) span->set_name("repeated commit");
   const int64_t number = applied ? 1 : 0;
   return make_numbers(memory_, {&number, 1}, out);
 }

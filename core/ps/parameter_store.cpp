@@ -100,9 +100,9 @@ Status ParameterStore::read(int64_t number, ValueRef* out) const noexcept {
 // A value that is most of its message stays in the message's memory. A smaller value is copied, because it
 // would keep the whole message alive.
 Status ParameterStore::keep(Value& value, std::size_t message_bytes, ValueRef* out) {
-  if (value.kind() != DIST_VALUE_TENSOR) return invalid_argument("a variable's value is a tensor");
+  if (value.kind() != DIST_VALUE_TENSOR) return invalid_argument("the value of a variable must be a tensor");
   TensorSize size;
-  DIST_TRY(check_tensor(value.tensor(), "a variable's value", &size));
+  DIST_TRY(check_tensor(value.tensor(), "the value of a variable", &size));
   if (message_bytes != 0 && size.contiguous && size.bytes >= message_bytes / 2) {
     *out = ValueRef::share(&value);
     return kOk;
@@ -160,7 +160,7 @@ Status ParameterStore::commit(const Commit& commit, bool* applied) {
 Status ParameterStore::check(const Operation& operation, Slices* slices) {
   Stored* variable = nullptr;
   for (const int64_t each : operation.variables) DIST_TRY(find(each, &variable));
-  if (variable == nullptr) return invalid_argument("an operation on no variable");
+  if (variable == nullptr) return invalid_argument("an operation without a variable");
   char name[32];
   std::snprintf(name, sizeof name, "number %lld", static_cast<long long>(operation.variables[0]));
   const dist_tensor now = variable->now->tensor();
@@ -172,11 +172,11 @@ Status ParameterStore::check(const Operation& operation, Slices* slices) {
       }
       if (operation.how != DIST_ASSIGN) DIST_TRY(check_op(DIST_REDUCE_SUM, now.dtype));
       if (operation.value == nullptr || operation.value->kind() != DIST_VALUE_TENSOR) {
-        return invalid_argument("what is assigned is no tensor");
+        return invalid_argument("the assigned value is not a tensor");
       }
       const dist_tensor given = operation.value->tensor();
       TensorSize size;
-      DIST_TRY(check_tensor(given, "what is assigned", &size));
+      DIST_TRY(check_tensor(given, "the assigned value", &size));
       if (given.dtype == now.dtype && same_shape(given, now) && size.contiguous) return kOk;
       char is[160];
       char wanted[160];
@@ -195,7 +195,7 @@ Status ParameterStore::check(const Operation& operation, Slices* slices) {
       return fail(DIST_NOT_FOUND, "this parameter server has no update function %s",
                   Shown(operation.function).c_str());
   }
-  return invalid_argument("an operation that there is not");
+  return invalid_argument("an unknown operation");
 }
 
 Status ParameterStore::apply(const Operation& operation, const Slices& slices, const Commit& commit) {

@@ -20,7 +20,7 @@ using What = Operation::What;
 // A contiguous tensor: the value itself or a copy.
 Status dense(Value& value, const char* name, ValueRef* out) {
   if (!value.has_tensor()) {
-    return invalid_argument("variable \"%s\": %s is no tensor", name, Value::kind_name(value.kind()));
+    return invalid_argument("variable \"%s\": %s is not a tensor", name, Value::kind_name(value.kind()));
   }
   Value& tensor = value.kind() == DIST_VALUE_SHARDED ? value.whole() : value;
   TensorSize size;
@@ -115,7 +115,7 @@ Status Pushes::assign(const RemoteVariable& variable, int32_t how, Value& value)
     char wanted[160];
     describe(given, is, sizeof is);
     describe(variable.spec(), wanted, sizeof wanted);
-    return invalid_argument("variable \"%s\" is %s; %s cannot be assigned to it", name, wanted, is);
+    return invalid_argument("variable \"%s\" is %s, so %s cannot be assigned to it", name, wanted, is);
   }
   if (variable.parts.size() == 1) {
     const RemoteVariable::Part& whole = variable.parts[0];
@@ -134,7 +134,8 @@ Status Pushes::scatter(const RemoteVariable& variable, int32_t how, Value& slice
   DIST_TRY(check_scatter(name, variable.dtype, how));
   if (how == DIST_SCATTER_BATCH_UPDATE) {
     return fail(DIST_UNIMPLEMENTED,
-                "variable \"%s\": BATCH_UPDATE is not for variables of parameter servers; use UPDATE", name);
+                "variable \"%s\" is on parameter servers, which do not support BATCH_UPDATE. Use UPDATE.",
+                name);
   }
   Slices checked;
   DIST_TRY(Slices::of(name, variable.spec(), how, slices, &checked));
@@ -187,8 +188,8 @@ Status Pushes::update(const char* function, std::span<const RemoteVariable* cons
   for (const RemoteVariable* const each : variables) {
     if (lie_alike(*each, *variables[0])) continue;
     return invalid_argument(
-        "variables \"%s\" and \"%s\" do not lie alike: create the second with options.`colocate_with` = the "
-        "first",
+        "variables \"%s\" and \"%s\" are not divided over the parameter servers in the same way. Create the "
+        "second one with options.`colocate_with` = the first.",
         variables[0]->name.c_str(), each->name.c_str());
   }
   const ValueRef nothing = Value::create_none(memory_);

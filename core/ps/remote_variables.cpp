@@ -198,7 +198,7 @@ class RemoteVariables::Reading {
         return kOk;
       }
     }
-    return fail(DIST_DATA_LOSS, "variable \"%s\": the parameter server has another one of its number",
+    return fail(DIST_DATA_LOSS, "variable \"%s\": the parameter server has another variable with this number",
                 variable.name.c_str());
   }
 
@@ -220,7 +220,7 @@ Status RemoteVariables::rows(const RemoteVariable& variable, Value& indices, Rem
                              ValueRef* out) {
   const char* const name = variable.name.c_str();
   TensorSize size;
-  if (!indices.has_tensor()) return invalid_argument("variable \"%s\": `indices` are no tensor", name);
+  if (!indices.has_tensor()) return invalid_argument("variable \"%s\": `indices` must be a tensor", name);
   const dist_tensor given = indices.tensor();
   DIST_TRY(check_tensor(given, "indices", &size));
   if (variable.shape.empty() || given.ndim != 1 || (given.dtype != DIST_I32 && given.dtype != DIST_I64) ||
@@ -228,8 +228,8 @@ Status RemoteVariables::rows(const RemoteVariable& variable, Value& indices, Rem
     char is[160];
     describe(given, is, sizeof is);
     return invalid_argument(
-        "variable \"%s\": rows are asked for by i32[k] or i64[k] without gaps, not %s, of a variable "
-        "with dimensions",
+        "variable \"%s\": rows must be requested by i32[k] or i64[k] without gaps, not %s, from a variable "
+        "with at least one dimension",
         name, is);
   }
   const auto index_at = [&](int64_t i) noexcept {
@@ -241,7 +241,7 @@ Status RemoteVariables::rows(const RemoteVariable& variable, Value& indices, Rem
   std::pmr::vector<std::pmr::vector<int64_t>> places(num_parts, &memory_);  // their destinations
   for (int64_t i = 0; i < given.shape[0]; ++i) {
     if (index_at(i) < 0 || index_at(i) >= variable.shape[0]) {
-      return invalid_argument("variable \"%s\": row %lld is asked for; there are %lld", name,
+      return invalid_argument("variable \"%s\": row %lld was requested, but there are %lld rows", name,
                               static_cast<long long>(index_at(i)), static_cast<long long>(variable.shape[0]));
     }
     int64_t part = 0;
@@ -271,8 +271,8 @@ Status RemoteVariables::rows(const RemoteVariable& variable, Value& indices, Rem
     DIST_TRY(calls.get(call++, &rows));
     if (rows->kind() != DIST_VALUE_TENSOR || rows->tensor().dtype != variable.dtype ||
         elements_of(rows->tensor()) * dtype_size(variable.dtype) != wanted[p].size() * row) {
-      return fail(DIST_DATA_LOSS, "variable \"%s\": the parameter server has another one of its number",
-                  name);
+      return fail(DIST_DATA_LOSS,
+                  "variable \"%s\": the parameter server has another variable with this number", name);
     }
     for (std::size_t k = 0; row != 0 && k < places[p].size(); ++k) {
       std::memcpy(static_cast<std::byte*>(made->tensor().data) + static_cast<std::size_t>(places[p][k]) * row,

@@ -233,7 +233,7 @@ Status TaskServer::check_outside(const char* call) noexcept {
 Status TaskServer::stop(const char* call) noexcept {
   DIST_TRY(check_outside(call));
   end();
-  threads_.stop("the server ends");
+  threads_.stop("the server is shutting down");
   Ref<IncomingCall> watch;
   Ref<WorkerJob> work;
   {
@@ -241,7 +241,7 @@ Status TaskServer::stop(const char* call) noexcept {
     watch = std::move(watch_);
     work = std::move(work_);
   }
-  if (watch) watch->answer(DIST_UNAVAILABLE, "the server ends", {});
+  if (watch) watch->answer(DIST_UNAVAILABLE, "the server is shutting down", {});
   watch = {};
   calls_ = {};
   return kOk;
@@ -261,7 +261,7 @@ void TaskServer::called(Ref<IncomingCall> call) noexcept {
     if (!done.ok()) return answer_failure(*call, done);
     if (method != "dist.watch") answer_with(*call, nullptr);
   } catch (const std::bad_alloc&) {
-    call->answer(DIST_RESOURCE_EXHAUSTED, "the server has no memory", {});
+    call->answer(DIST_RESOURCE_EXHAUSTED, "the server is out of memory", {});
   }
 }
 
@@ -292,7 +292,7 @@ Status TaskServer::manage(std::string_view method, IncomingCall& call) {
     return kOk;
   }
   if (method == "dist.cancel")
-    return threads_.cancel_running("the coordinator cancels what is under way"), kOk;
+    return threads_.cancel_running("the coordinator cancelled the running closures"), kOk;
   if (method == "dist.end") return end(), kOk;
   return fail(DIST_NOT_FOUND, "the server has no method %s", Shown(std::string(method).c_str()).c_str());
 }
@@ -300,7 +300,7 @@ Status TaskServer::manage(std::string_view method, IncomingCall& call) {
 Status TaskServer::check_epoch(int64_t epoch) noexcept {
   const std::scoped_lock lock(mutex_);
   if (epoch == epoch_) return kOk;
-  return failed_precondition("the call is of another coordinator's job than this server");
+  return failed_precondition("the call and this server belong to different coordinators");
 }
 
 Status TaskServer::hello(std::span<const int64_t> numbers, const Value& message) {
@@ -308,13 +308,13 @@ Status TaskServer::hello(std::span<const int64_t> numbers, const Value& message)
   const Value& addresses = *message.items()[2];
   if (numbers.size() != 2 || numbers[0] == 0 || numbers[1] < 0 || numbers[1] > INT32_MAX || job == nullptr ||
       !addresses.is_sequence()) {
-    return invalid_argument("no message of a coordinator's");
+    return invalid_argument("an invalid message from a coordinator");
   }
   const std::string_view part(job);
   if (job_ != kLocalJob && (part != job_.c_str() || numbers[1] != index_)) {
     return failed_precondition(
-        "this is /job:%s/task:%d, and the coordinator's cluster has /job:%s/task:%lld here", job_.c_str(),
-        index_, Shown(job).c_str(), static_cast<long long>(numbers[1]));
+        "this is /job:%s/task:%d, but the coordinator's cluster has /job:%s/task:%lld at this address",
+        job_.c_str(), index_, Shown(job).c_str(), static_cast<long long>(numbers[1]));
   }
   Ref<WorkerJob> work;
   Ref<GrpcCalls> calls;
@@ -322,13 +322,13 @@ Status TaskServer::hello(std::span<const int64_t> numbers, const Value& message)
     const std::scoped_lock lock(mutex_);
     calls = calls_;
   }
-  if (!calls) return fail(DIST_UNAVAILABLE, "the server begins");
+  if (!calls) return fail(DIST_UNAVAILABLE, "the server is starting");
   if (part == kWorkerJob) {
     work = make_counted<WorkerJob>(memory(), numbers[0], static_cast<int32_t>(numbers[1]));
     for (const ValueRef& each : addresses.items()) {
       HostAndPort parsed;
       if (each->text() == nullptr || !parse_address(each->text(), 1, &parsed)) {
-        return invalid_argument("a parameter server's address that is none");
+        return invalid_argument("the address of a parameter server is invalid");
       }
       DIST_TRY(work->variables.add_server(calls, each->text()));
     }
@@ -352,7 +352,7 @@ Status TaskServer::hello(std::span<const int64_t> numbers, const Value& message)
     // variables yet may receive the greeting again, because the first answer may have been lost with its
     // connection.
     if (part != kWorkerJob && epoch_ == numbers[0] && service_.used()) {
-      return failed_precondition("this parameter server has been lost to its coordinator");
+      return failed_precondition("the coordinator considers this parameter server lost");
     }
     epoch_ = numbers[0];
     part_ = numbers[1] + (part == kPsJob ? SpanTrace::kFirstPs : SpanTrace::kFirstWorker);
@@ -360,7 +360,7 @@ Status TaskServer::hello(std::span<const int64_t> numbers, const Value& message)
     std::swap(work_, work);
     changed_.notify_all();
   }
-  threads_.cancel_running("the worker was lost to its coordinator, and has come back");
+  threads_.cancel_running("the coordinator had lost this worker and has connected to it again");
   if (part == kPsJob) service_.begin_epoch(numbers[0]);
   return kOk;
 }
@@ -374,7 +374,7 @@ void TaskServer::run(IncomingCall& call, Cancel& cancel) noexcept {
     if (!done.ok()) return answer_failure(call, done);
     call.answer(DIST_OK, "", std::move(parts));
   } catch (const std::bad_alloc&) {
-    call.answer(DIST_RESOURCE_EXHAUSTED, "the worker has no memory", {});
+    call.answer(DIST_RESOURCE_EXHAUSTED, "the worker is out of memory", {});
   }
 }
 
@@ -394,7 +394,7 @@ Status TaskServer::run_closure(IncomingCall& call, Cancel& cancel, Ref<CallParts
     const std::scoped_lock lock(mutex_);
     job = work_;
     if (!job || job->epoch != numbers[0])
-      return fail(DIST_UNAVAILABLE, "the worker has not heard of the coordinator's job");
+      return fail(DIST_UNAVAILABLE, "the worker does not belong to the job of the coordinator yet");
   }
   const Value& entries = *message->items()[first + 2];
   if (!entries.is_none())

@@ -257,7 +257,7 @@ void without_memory_the_link_ends(void**) {
   pair.send({.number = 1}, sent, send);
   pair.memory.refuse(0);
   const char* const why = pair.there.feed(pair.forwards.bytes.data(), pair.forwards.bytes.size(), pair.in);
-  assert_string_equal(why, "there is no memory for what it sends ahead");
+  assert_string_equal(why, "no memory is left for a message that it sent ahead");
   std::vector<std::byte> got(64);
   Transfer receive;
   pair.receive({.number = 1}, got, receive);

@@ -282,7 +282,7 @@ void who_breaks_the_protocol_loses_its_link(void**) {
   Frame{.kind = FrameKind::kMessage}.write(frame);
   stranger.say(frame, sizeof frame);
   await([&] { return first.lost(1); });
-  assert_says(why(first, 1), "violated the protocol: a frame that has no place on a control link");
+  assert_says(why(first, 1), "violated the protocol: a frame that does not belong on a control link");
   first.close();
 }
 

@@ -198,7 +198,7 @@ class Closures(unittest.TestCase):
             coordinator.create_per_worker("own", "own", 5)
         with self.assertRaisesRegex(NotFound, "nowhere"):
             coordinator.create_per_worker("other", "nowhere")
-        with self.assertRaisesRegex(FailedPrecondition, "makes a per-worker value"):
+        with self.assertRaisesRegex(FailedPrecondition, "creates a per-worker value"):
             coordinator.create_per_worker("another", "assigns")
         counts = {0: 0, 1: 0}
         for remote in [coordinator.schedule("follow") for _ in range(6)]:
@@ -343,7 +343,7 @@ class Ends(unittest.TestCase):
     def test_servers_that_are_not_there_are_named(self):
         with cluster_strategy(ps=["127.0.0.1:1"], worker=["127.0.0.1:2"]) as strategy:
             with strategy.coordinator(timeout=0.2) as coordinator:
-                with self.assertRaisesRegex(DeadlineExceeded, "/job:ps/task:0 is not there"):
+                with self.assertRaisesRegex(DeadlineExceeded, "/job:ps/task:0 is not connected"):
                     coordinator.create_variable("v", F32(0))
                 coordinator.schedule("which")
                 with self.assertRaisesRegex(DeadlineExceeded, "and 1 more"):

@@ -93,17 +93,19 @@ const char* CallReceiver::begin(const Frame& frame, std::byte** to) noexcept {
   try {
     switch (frame.kind) {
       case FrameKind::kBeat: return nullptr;
-      case FrameKind::kCall: return serves_ ? begin_message(frame) : "a call of a server's";
-      case FrameKind::kCallData: return serves_ ? begin_data(frame, to) : "a call of a server's";
+      case FrameKind::kCall: return serves_ ? begin_message(frame) : "a call that came from a server";
+      case FrameKind::kCallData:
+        return serves_ ? begin_data(frame, to) : "data of a call that came from a server";
       case FrameKind::kTakeBack:
-        if (!serves_) return "a call that is taken back by a server";
+        if (!serves_) return "a cancellation that came from a server";
         // If the message is incomplete, its remaining frames will not arrive.
         forget(frame.id);
         if (coming_.erase(frame.id) == 0) events_.push_back({What::kTakenBack, frame.id, 0, {}});
         return nullptr;
-      case FrameKind::kAnswer: return serves_ ? "an answer of a client's" : begin_message(frame);
-      case FrameKind::kAnswerData: return serves_ ? "an answer of a client's" : begin_data(frame, to);
-      default: return "a frame that calls do not have";
+      case FrameKind::kAnswer: return serves_ ? "an answer that came from a client" : begin_message(frame);
+      case FrameKind::kAnswerData:
+        return serves_ ? "data of an answer that came from a client" : begin_data(frame, to);
+      default: return "a frame that does not belong to calls";
     }
   } catch (const std::bad_alloc&) {
     return "out of memory";
@@ -114,10 +116,10 @@ const char* CallReceiver::begin_message(const Frame& frame) noexcept {
   // Discarded messages are tracked until they end, so they count as well.
   if (coming_.size() > 2 * limits_.calls) return "too many messages at a time";
   if (serves_) {
-    if (frame.id <= last_id_) return "a call whose number does not rise";
+    if (frame.id <= last_id_) return "a call whose number does not increase";
     last_id_ = frame.id;
   } else if (frame.offset > 16) {
-    return "a status that there is not";
+    return "an unknown status";
   }
   Coming coming;
   coming.bytes = frame.bytes;
@@ -130,16 +132,16 @@ const char* CallReceiver::begin_message(const Frame& frame) noexcept {
     refused = coming.message.get() == nullptr;
     if (!refused) held_ += static_cast<std::size_t>(frame.bytes);
   }
-  if (!coming_.emplace(frame.id, std::move(coming)).second) return "a message that has begun before";
+  if (!coming_.emplace(frame.id, std::move(coming)).second) return "a message that has already begun";
   if (refused) events_.push_back({What::kRefused, frame.id, frame.bytes, {}});
   return nullptr;
 }
 
 const char* CallReceiver::begin_data(const Frame& frame, std::byte** to) noexcept {
   const auto found = coming_.find(frame.id);
-  if (found == coming_.end()) return "data of no message";
+  if (found == coming_.end()) return "data of an unknown message";
   Coming& coming = found->second;
-  if (frame.bytes == 0 || frame.bytes > kChunkBytes) return "data of a size that cannot be";
+  if (frame.bytes == 0 || frame.bytes > kChunkBytes) return "data of an invalid size";
   if (frame.offset != coming.came || frame.bytes > coming.bytes - coming.came) return "data out of order";
   if (coming.message) *to = coming.message->data() + coming.came;
   return nullptr;

@@ -55,8 +55,7 @@ std::string Calls::took_answer(Link& link, std::span<const std::byte> message) n
 
 std::string Calls::took_admission(Link& link, std::span<const std::byte> message) noexcept {
   Admission admission;
-  if (message.size() != Admission::kBytes || !admission.read(message.data()))
-    return "an admission that cannot be";
+  if (message.size() != Admission::kBytes || !admission.read(message.data())) return "an invalid admission";
   if (admission.answer != Admission::Answer::kWelcome) {
     link.refused = true;
     return admission.text;
@@ -102,7 +101,7 @@ std::string Calls::why_not(const Hello& hello) const {
 std::string Calls::took_hello(Link& link, std::span<const std::byte> message) noexcept {
   if (link.refused) return "";
   Hello hello;
-  if (message.size() != Hello::kBytes || !hello.read(message.data())) return "no hello";
+  if (message.size() != Hello::kBytes || !hello.read(message.data())) return "an invalid hello";
   Answer answer;
   copy_text(answer.version, config_.version.c_str());
   const std::string refusal = why_not(hello);

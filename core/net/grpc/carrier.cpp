@@ -274,13 +274,13 @@ bool Carrier::take_head() noexcept {
   const bool good = head_.read(in_.left().data());
   in_.take(Head::kBytes);
   if (!good || (head_.kind == Kind::kBegin) != (stage_ == Stage::kBegin)) {
-    return takes_ = fail("a block that cannot be");
+    return takes_ = fail("an invalid block");
   }
   if (head_.kind == Kind::kBegin) return begin();
   if (head_.kind == Kind::kFrames) {
     stage_ = Stage::kFrames;
     return (head_.bytes >= 1 && head_.bytes <= most_bytes(!sends_)) ||
-           (takes_ = fail("it says that a block has more bytes than there is room for"));
+           (takes_ = fail("it announced a block that is too large"));
   }
   const Piece piece = {head_.id, head_.offset, head_.bytes};
   const char* const why = piece.bytes > Piece::kMostBytes ? "a piece that is too large"

@@ -341,7 +341,7 @@ std::string Endpoint::took(const LinkRef& link, std::span<const grpc::Slice> mes
   }
   std::byte whole[kMostBeginningBytes];
   std::span<const std::byte> given;
-  if (!gather(message, whole, &given)) return "a message of a wrong size";
+  if (!gather(message, whole, &given)) return "a message of an invalid size";
   switch (link->stage) {
     case Link::Stage::kHello: return took_hello(link, given);
     case Link::Stage::kAnswer: return took_answer(link, given);

@@ -168,7 +168,7 @@ void Endpoint::leave_out_others() noexcept {
 const char* Endpoint::check_formed(const Frame& frame) const noexcept {
   const bool may = !hub() && config_.forms && frame.bytes == 2 * set_bytes(peers_.size()) && frame.id >= 1 &&
                    frame.id < kNoGeneration;
-  return may ? nullptr : "a frame 'formed' that cannot be";
+  return may ? nullptr : "an invalid frame 'formed'";
 }
 
 void Endpoint::take_formed(const Frame& frame, const std::byte* data) noexcept {

@@ -79,7 +79,7 @@ const char* FrameReader::feed(const std::byte* data, std::size_t bytes, FrameTak
       data += some;
       bytes -= some;
       if (header_bytes_ < Frame::kBytes) return nullptr;
-      if (!frame_.read(header_)) return "a frame with a header that cannot be";
+      if (!frame_.read(header_)) return "a frame with an invalid header";
       to_ = nullptr;
       if (const char* const why = taker.begin(frame_, &to_); why != nullptr) return why;
       left_ = frame_.data_bytes();

@@ -90,7 +90,7 @@ std::string Endpoint::took_answer(const LinkRef& link, std::span<const std::byte
     const std::scoped_lock lock(members_);
     if (!know(peer, answer.receiver)) {
       link->refused = true;
-      return "another start of it answers than the one that has joined";
+      return "another process of this worker answered than the one that has joined";
     }
     if (link->purpose == Purpose::kControl) {
       answered_ns_ = steady_now_ns();
@@ -109,8 +109,7 @@ std::string Endpoint::took_answer(const LinkRef& link, std::span<const std::byte
 std::string Endpoint::took_admission(const LinkRef& link, std::span<const std::byte> message) noexcept {
   Admission admission;
   Peer& peer = at(link->peer);
-  if (message.size() != Admission::kBytes || !admission.read(message.data()))
-    return "an admission that cannot be";
+  if (message.size() != Admission::kBytes || !admission.read(message.data())) return "an invalid admission";
   if (admission.answer != Admission::Answer::kWelcome) {
     // kLater is no final refusal: a later instance of the peer may accept.
     link->refused = admission.answer == Admission::Answer::kNo;
@@ -203,7 +202,7 @@ std::string Endpoint::why_not(const Link& link, const Hello& hello) const {
 std::string Endpoint::took_hello(const LinkRef& link, std::span<const std::byte> message) noexcept {
   if (link->refused) return "";
   Hello hello;
-  if (message.size() != Hello::kBytes || !hello.read(message.data())) return "no hello";
+  if (message.size() != Hello::kBytes || !hello.read(message.data())) return "an invalid hello";
   Answer answer;
   copy_text(answer.version, config_.version.c_str());
   const std::string refusal = why_not(*link, hello);
@@ -230,7 +229,7 @@ std::string Endpoint::took_hello(const LinkRef& link, std::span<const std::byte>
 std::string Endpoint::took_proof(const LinkRef& link, std::span<const std::byte> message) noexcept {
   if (link->refused) return "";
   Hello hello;
-  if (!hello.read(link->hello)) return "no hello";
+  if (!hello.read(link->hello)) return "an invalid hello";
   if (Admission admission; is_rejection(message, &admission)) {
     link->refused = true;
     note_stranger(hello.from,

@@ -235,7 +235,7 @@ void Inbox::give_back(std::size_t bytes) noexcept {
 
 const char* Inbox::begin(const Frame& frame, std::byte** to) noexcept {
   *to = nullptr;
-  if (bye_) return "it goes on after its goodbye";
+  if (bye_) return "it sent a frame after its goodbye";
   if (closed_) return nullptr;
   switch (frame.kind) {
     case FrameKind::kMessage: return begin_ahead(&frame.key, frame, to);
@@ -243,15 +243,15 @@ const char* Inbox::begin(const Frame& frame, std::byte** to) noexcept {
     case FrameKind::kAhead: return begin_offered_ahead(frame, to);
     case FrameKind::kChunk: return begin_chunk(frame, to);
     case FrameKind::kDrop:
-      return frame.id == 0 || frame.id > last_id_ ? "it drops a message that there is not" : nullptr;
+      return frame.id == 0 || frame.id > last_id_ ? "it dropped an unknown message" : nullptr;
     case FrameKind::kBye: return nullptr;
-    default: return "a frame that a sender does not send";
+    default: return "it sent a frame that a sender must not send";
   }
 }
 
 const char* Inbox::begin_ahead(const MessageKey* key, const Frame& frame, std::byte** to) noexcept {
   if (frame.bytes > credit_ || Transport::counted(static_cast<std::size_t>(frame.bytes)) > credit_ - used_) {
-    return "it sends more than its credit";
+    return "it sent more than its credit";
   }
   const auto bytes = static_cast<std::size_t>(frame.bytes);
   used_ += Transport::counted(bytes);
@@ -266,19 +266,19 @@ const char* Inbox::begin_ahead(const MessageKey* key, const Frame& frame, std::b
     return nullptr;
   }
   coming_ = make(*key, bytes, bytes);
-  if (coming_ == nullptr) return "there is no memory for what it sends ahead";
+  if (coming_ == nullptr) return "no memory is left for a message that it sent ahead";
   *to = coming_->data();
   return nullptr;
 }
 
 const char* Inbox::begin_offered_ahead(const Frame& frame, std::byte** to) noexcept {
-  if (frame.id == 0 || frame.id > last_id_) return "it speaks of a message that there is not";
+  if (frame.id == 0 || frame.id > last_id_) return "it referred to an unknown message";
   Entry* const entry = find(frame.id);
   if (entry == nullptr) {  // a misfit or a forgotten message: counts towards the credit and is discarded
     return begin_ahead(nullptr, frame, to);
   }
-  if (entry->bytes != frame.bytes) return "it sends another size than it has offered";
-  if (entry->moved != 0) return "it sends what it has sent before";
+  if (entry->bytes != frame.bytes) return "it sent a message of another size than it offered";
+  if (entry->moved != 0) return "it sent a message twice";
   const MessageKey key = entry->key;
   Transfer* const receive = entry->receive;
   remove(entry);
@@ -288,20 +288,20 @@ const char* Inbox::begin_offered_ahead(const Frame& frame, std::byte** to) noexc
 }
 
 const char* Inbox::begin_offer(const Frame& frame) noexcept {
-  if (frame.id != last_id_ + 1) return "it offers messages out of turn";
-  if (offers_ >= kMostOffers) return "it offers more messages than can be kept";
+  if (frame.id != last_id_ + 1) return "it offered messages out of order";
+  if (offers_ >= kMostOffers) return "it offered too many messages";
   coming_ = make(frame.key, static_cast<std::size_t>(frame.bytes), 0);
-  return coming_ == nullptr ? "there is no memory for what it offers" : nullptr;
+  return coming_ == nullptr ? "no memory is left for a message that it offered" : nullptr;
 }
 
 const char* Inbox::check_part(uint64_t id, uint64_t offset, uint64_t bytes, std::size_t most) const noexcept {
   const Entry* const entry = id == 0 ? nullptr : find(id);
   if (entry == nullptr || (entry->state != State::kGranted && entry->state != State::kRevoked)) {
-    return "it sends a message that was not granted";
+    return "it sent a message that was not granted";
   }
   if (offset != entry->moved || bytes > entry->bytes - entry->moved || bytes > most ||
       (bytes == 0 && entry->bytes != 0)) {
-    return "it sends a message in wrong pieces";
+    return "it sent invalid pieces of a message";
   }
   return nullptr;
 }
@@ -383,7 +383,7 @@ void Inbox::moved(Entry& entry, std::size_t bytes) noexcept {
 
 const char* Inbox::begin_apart(const Piece& piece) noexcept {
   if (closed_) return nullptr;
-  if (!may_come_apart_ || bye_) return "it sends data apart that cannot come so";
+  if (!may_come_apart_ || bye_) return "it sent data apart from its frames, which this link does not allow";
   if (const char* const why = check_part(piece.id, piece.offset, piece.bytes, Piece::kMostBytes);
       why != nullptr)
     return why;
@@ -408,7 +408,7 @@ const char* Inbox::apart_came(std::size_t bytes) noexcept {
   piece_left_ -= bytes;
   if (piece_left_ != 0) return nullptr;
   const auto whole = static_cast<uint8_t>(piece_end_);
-  if (whole > 1) return "it does not say whether it has sent a message";
+  if (whole > 1) return "it ended a piece of data with an invalid byte";
   // Otherwise the sender will drop the message next.
   Entry* const entry = whole == 1 ? find(piece_.id) : nullptr;
   if (entry != nullptr) moved(*entry, static_cast<std::size_t>(piece_.bytes));

@@ -102,7 +102,7 @@ std::string Endpoint::begin_meeting(const LinkRef& link, uint32_t after) noexcep
   if (after == kMostAttempts) {
     link->attempt = after;
     return "none of " + std::to_string(kMostAttempts) + " connections of the link module " +
-           config_.transport + " led to it";
+           config_.transport + " reached it";
   }
   std::string why = make_carrier(link, after + 1);
   if (why.empty()) link->flush();
@@ -111,15 +111,15 @@ std::string Endpoint::begin_meeting(const LinkRef& link, uint32_t after) noexcep
 
 std::string Endpoint::took_meeting(const LinkRef& link, std::span<const std::byte> message) noexcept {
   Meet other;
-  if (message.size() != Meet::kBytes || !other.read(message.data())) return "a meeting that cannot be";
+  if (message.size() != Meet::kBytes || !other.read(message.data())) return "an invalid meeting message";
   const bool open = link->stage == Link::Stage::kOpen;
   if (link->outgoing) {
     if (other.attempt < link->attempt || (open && other.failed)) return "";
-    if (other.attempt > link->attempt || open) return "it meets out of turn";
+    if (other.attempt > link->attempt || open) return "a meeting message out of order";
     if (other.failed) return begin_meeting(link, other.attempt);
-    if (link->met) return "it meets twice";
+    if (link->met) return "a second meeting message";
   } else {
-    if (open || other.failed || other.attempt != link->attempt + 1) return "it meets out of turn";
+    if (open || other.failed || other.attempt != link->attempt + 1) return "a meeting message out of order";
     link->attempt = other.attempt;
     std::string why = make_carrier(link, other.attempt);
     if (!why.empty()) return why;
@@ -191,7 +191,7 @@ std::ptrdiff_t Endpoint::send_apart(Link& link, Carrier& carrier,
 const char* Endpoint::begin_apart(Link& link, const Piece& piece) noexcept {
   Peer& peer = at(link.peer);
   const std::scoped_lock lock(peer.in_mutex);
-  if (link.outgoing) return "a receiver does not send data";
+  if (link.outgoing) return "it sent data, but is the receiver on this link";
   return peer.in.get() == &link && !peer.in_gone ? peer.inbox.begin_apart(piece) : nullptr;
 }
 

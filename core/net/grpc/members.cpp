@@ -30,7 +30,7 @@ class Endpoint::ControlTaker final : public FrameTaker {
     try {
       link_.control_data.resize(static_cast<std::size_t>(frame.data_bytes()));
     } catch (const std::bad_alloc&) {
-      return "a frame for which this process has no memory";
+      return "no memory is left for a frame";
     }
     *to = link_.control_data.data();
     return nullptr;
@@ -72,19 +72,19 @@ class Endpoint::ControlTaker final : public FrameTaker {
       case FrameKind::kBeat:
       case FrameKind::kByeTaken: return nullptr;
       case FrameKind::kHere:
-        return owner_.hub() || !someone || frame.bytes != kIdentityBytes ? "a frame 'here' that cannot be"
+        return owner_.hub() || !someone || frame.bytes != kIdentityBytes ? "an invalid frame 'here'"
                                                                          : nullptr;
       case FrameKind::kFormed: return owner_.check_formed(frame);
       case FrameKind::kLost:
         return owner_.hub() || !someone || frame.id == 0 || frame.bytes > kReasonTextBytes || frame.offset > 1
-                   ? "a frame 'lost' that cannot be"
+                   ? "an invalid frame 'lost'"
                    : nullptr;
       case FrameKind::kLeft:
         return !someone || frame.offset > 1 ||
                        (owner_.hub() && frame.id != static_cast<uint64_t>(peer_.number))
-                   ? "a frame 'left' that cannot be"
+                   ? "an invalid frame 'left'"
                    : nullptr;
-      default: return "a frame that has no place on a control link";
+      default: return "a frame that does not belong on a control link";
     }
   }
 

@@ -114,11 +114,11 @@ const char* Outbox::begin(const Frame& frame, std::byte** to) noexcept {
     case FrameKind::kRevoke:
     case FrameKind::kMisfit:
     case FrameKind::kForgotten:
-      return frame.id == 0 || frame.id > last_id_ ? "it speaks of a message that there is not" : nullptr;
-    case FrameKind::kCredit: return frame.bytes > used_ ? "it gives more credit back than was used" : nullptr;
+      return frame.id == 0 || frame.id > last_id_ ? "it referred to an unknown message" : nullptr;
+    case FrameKind::kCredit: return frame.bytes > used_ ? "it returned more credit than was used" : nullptr;
     case FrameKind::kByeTaken:
     case FrameKind::kLeaving: return nullptr;
-    default: return "a frame that a receiver does not send";
+    default: return "it sent a frame that a receiver must not send";
   }
 }
 

@@ -34,7 +34,7 @@ Gathering::Gathering(Memory& memory, const char* address, const Registration& ow
 
 void Gathering::called(Ref<IncomingCall> call) noexcept {
   dist_status code = DIST_RESOURCE_EXHAUSTED;
-  char text[sizeof ErrorRecord::message] = "worker 0 has no memory";
+  char text[sizeof ErrorRecord::message] = "worker 0 is out of memory";
   try {
     const Status taken = take(call);
     if (taken.ok()) return wake();

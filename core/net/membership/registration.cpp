@@ -123,7 +123,7 @@ Status read_cluster(Memory& memory, std::span<const std::byte> bytes, int32_t ra
   const ClusterSpec::Job* const job = (*out)->find("worker");
   if (job == nullptr || (*out)->jobs().size() != 1 || !(*out)->is_list(*job) ||
       job->num_tasks != static_cast<uint32_t>(size)) {
-    return invalid_argument("%s is no cluster of %s", kAnswer, CountText(size, "worker").text);
+    return invalid_argument("%s is not a cluster of %s", kAnswer, CountText(size, "worker").text);
   }
   for (uint32_t i = 0; i < job->num_tasks; ++i) {
     HostAndPort parsed;

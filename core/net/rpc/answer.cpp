@@ -12,7 +12,7 @@ void answer_with(IncomingCall& call, Value* value) noexcept {
     if (!written.ok()) return answer_failure(call, written);
     call.answer(DIST_OK, "", std::move(parts));
   } catch (const std::bad_alloc&) {
-    call.answer(DIST_RESOURCE_EXHAUSTED, "the server has no memory", {});
+    call.answer(DIST_RESOURCE_EXHAUSTED, "the server is out of memory", {});
   }
 }
 
@@ -21,8 +21,8 @@ Status sendable(dist_status code, uint64_t failures_before, const char* what) no
   if (known_status_name(code) == nullptr) {
     // The same number may mean something else in another process.
     const ErrorRecord own = last_error();
-    return fail(DIST_UNKNOWN, "%s failed with a code of its own, %d%s%s", what, code, words ? ": " : "",
-                words ? own.message : "");
+    return fail(DIST_UNKNOWN, "%s failed with status %d, which libdist does not define%s%s", what, code,
+                words ? ": " : "", words ? own.message : "");
   }
   if (code != DIST_OK && !words)
     return fail(code, "%s failed with %s and gave no reason", what, status_name(code));

@@ -7,7 +7,7 @@
 namespace dist {
 namespace {
 
-constexpr char kEnds[] = "the server ends";
+constexpr char kEnds[] = "the server is shutting down";
 
 // The pool to which this thread belongs, used to detect a call that stops its own server.
 thread_local struct {
@@ -98,10 +98,10 @@ void CallThreads::add(Ref<IncomingCall> call) noexcept {
       return;
     }
   } catch (const std::bad_alloc&) {
-    return call->answer(DIST_RESOURCE_EXHAUSTED, "the server has no memory", {});
+    return call->answer(DIST_RESOURCE_EXHAUSTED, "the server is out of memory", {});
   }
   if (ends) return call->answer(DIST_UNAVAILABLE, kEnds, {});
-  call->answer(DIST_RESOURCE_EXHAUSTED, "too many calls wait for a thread of the server's", {});
+  call->answer(DIST_RESOURCE_EXHAUSTED, "too many calls wait for a server thread", {});
 }
 
 Ref<Counted> CallThreads::take_work(IncomingCall& call) noexcept {
@@ -111,7 +111,7 @@ Ref<Counted> CallThreads::take_work(IncomingCall& call) noexcept {
 
 void CallThreads::given_up(IncomingCall& call) noexcept {
   const Ref<Counted> work = take_work(call);
-  if (work) static_cast<Job&>(*work).cancel->signal("nobody waits for the result any more");
+  if (work) static_cast<Job&>(*work).cancel->signal("the caller no longer waits for the result");
 }
 
 // ---- Execution ----

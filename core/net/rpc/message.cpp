@@ -46,7 +46,7 @@ class MessageParts final : public CallParts {
     add({}, true);
     DIST_TRY(put(value));
     if (head_.size() > kMostHeadBytes) {
-      return invalid_argument("the structure of the value takes %zu bytes; there are at most %zu",
+      return invalid_argument("the structure of the value takes %zu bytes, but can take at most %zu",
                               head_.size(), kMostHeadBytes);
     }
     WireWriter(head_.data() + 4).put(static_cast<uint32_t>(head_.size()));
@@ -135,7 +135,7 @@ class MessageParts final : public CallParts {
 // ---- Reading ----
 
 Status no_message(const char* what) noexcept {
-  return invalid_argument("the message is damaged, or not libdist's: %s", what);
+  return invalid_argument("the message is damaged or was not sent by libdist: %s", what);
 }
 
 class Reading {
@@ -149,10 +149,12 @@ class Reading {
 
   Status read(std::string_view* method, ValueRef* out) {
     const std::size_t bytes = in_.take<uint16_t>();
-    if (bytes > kMostMethodBytes || !take_text(bytes, method)) return no_message("the method's name");
+    if (bytes > kMostMethodBytes || !take_text(bytes, method))
+      return no_message("its method name is invalid");
     DIST_TRY(take(0, out));
-    if (in_.left() != 0) return no_message("more than one value");
-    if (message_->bytes() != (ends_ == 0 ? head_bytes_ : next_)) return no_message("more bytes than tensors");
+    if (in_.left() != 0) return no_message("it contains more than one value");
+    if (message_->bytes() != (ends_ == 0 ? head_bytes_ : next_))
+      return no_message("it has more bytes than its tensors need");
     return kOk;
   }
 
@@ -172,7 +174,7 @@ class Reading {
   }
 
   Status take(int depth, ValueRef* out) {
-    if (++values_ > kMostMessageValues) return no_message("too many values");
+    if (++values_ > kMostMessageValues) return no_message("it contains too many values");
     const auto kind = static_cast<dist_value_kind>(kNoKind + in_.take<uint8_t>());
     if (!in_.good()) return no_message("a value is cut short");
     switch (kind) {
@@ -190,15 +192,15 @@ class Reading {
       case DIST_VALUE_INDEXED_SLICES:
       case DIST_VALUE_RAGGED:
       case DIST_VALUE_SPARSE: return take_items(kind, depth, out);
-      default: return no_message("a value of no kind");
+      default: return no_message("a value is of an unknown kind");
     }
   }
 
   Status take_items(dist_value_kind kind, int depth, ValueRef* out) {
-    if (depth >= kMaxNesting) return no_message("too many levels");
+    if (depth >= kMaxNesting) return no_message("its values are nested too deeply");
     const std::size_t n = in_.take<uint32_t>();
     // Each item needs at least one byte.
-    if (!in_.good() || n > in_.left()) return no_message("more items than bytes");
+    if (!in_.good() || n > in_.left()) return no_message("a value has more items than the message has bytes");
     std::pmr::vector<ValueRef> items(&memory_);
     std::pmr::vector<std::pmr::string> keys(&memory_);
     for (std::size_t i = 0; i < n; ++i) {
@@ -219,7 +221,7 @@ class Reading {
     if (kind == DIST_VALUE_LIST || kind == DIST_VALUE_TUPLE) return Value::create(memory_, kind, plain, out);
     for (const ValueRef& each : items) {
       if (each->kind() != DIST_VALUE_TENSOR && !each->is_none())
-        return no_message("a part that is no tensor");
+        return no_message("a part of a value is not a tensor");
     }
     return create_composite(memory_, kind, plain, out);
   }
@@ -229,12 +231,12 @@ class Reading {
     dist_tensor tensor{message_->data(), static_cast<dist_dtype>(in_.take<uint8_t>()),
                        static_cast<int32_t>(in_.take_in<uint8_t>(0, DIST_MAX_NDIM)), shape, nullptr};
     for (int32_t i = 0; i < tensor.ndim; ++i) shape[i] = in_.take<int64_t>();
-    if (!in_.good()) return no_message("a tensor's shape");
+    if (!in_.good()) return no_message("the shape of a tensor is invalid");
     TensorSize size;
     DIST_TRY(check_tensor(tensor, "a tensor of the message", &size));
     if (size.bytes != 0) {
       if (next_ > message_->bytes() || size.bytes > message_->bytes() - next_)
-        return no_message("a tensor of more elements than there are");
+        return no_message("a tensor has more elements than the message");
       tensor.data = message_->data() + next_;
       ends_ = next_ + size.bytes;
       next_ = aligned(ends_);
@@ -276,10 +278,10 @@ Status read_prefix(const Ref<CallMessage>& message, std::size_t* head_bytes) noe
   const std::size_t bytes = message->bytes();
   if (bytes < kPrefixBytes) return no_message("it is cut short");
   WireReader in(message->data(), bytes);
-  if (in.take<uint32_t>() != kMagic) return no_message("it begins with something else");
+  if (in.take<uint32_t>() != kMagic) return no_message("it does not begin like a message of libdist");
   *head_bytes = in.take<uint32_t>();
   if (*head_bytes < kPrefixBytes || *head_bytes > kMostHeadBytes || *head_bytes > bytes)
-    return no_message("the size of its head");
+    return no_message("the size of its header is invalid");
   return kOk;
 }
 
@@ -291,7 +293,7 @@ Status read_method(const Ref<CallMessage>& message, std::string_view* method) no
   WireReader in(message->data() + kPrefixBytes - 2, head_bytes - (kPrefixBytes - 2));
   const std::size_t bytes = in.take<uint16_t>();
   const std::byte* const at = in.take_bytes(bytes);
-  if (at == nullptr || bytes > kMostMethodBytes) return no_message("the method's name");
+  if (at == nullptr || bytes > kMostMethodBytes) return no_message("its method name is invalid");
   *method = {reinterpret_cast<const char*>(at), bytes};
   return kOk;
 }
@@ -303,7 +305,7 @@ Status read_message(Memory& memory, const Ref<CallMessage>& message, std::string
   DIST_TRY(read_prefix(message, &head_bytes));
   Reading reading(memory, message, head_bytes);
   if (head_bytes == bytes || aligned(head_bytes) <= bytes) return reading.read(method, out);
-  return no_message("the size of its head");
+  return no_message("the size of its header is invalid");
 }
 
 }  // namespace dist

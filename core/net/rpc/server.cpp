@@ -93,7 +93,7 @@ Status RpcServer::stop(const char* call) noexcept {
   if (threads_.inside()) {
     return failed_precondition("`%s()`: this `thread` is in one of the server's methods", call);
   }
-  threads_.stop("the server ends");
+  threads_.stop("the server is shutting down");
   calls_ = {};
   return kOk;
 }
@@ -126,7 +126,7 @@ void RpcServer::run(IncomingCall& call, Cancel& cancel) noexcept {
     if (!done.ok()) return answer_failure(call, done);
     answer_with(call, result.get());
   } catch (const std::bad_alloc&) {
-    call.answer(DIST_RESOURCE_EXHAUSTED, "the server has no memory", {});
+    call.answer(DIST_RESOURCE_EXHAUSTED, "the server is out of memory", {});
   }
 }
 

@@ -273,7 +273,7 @@ bool Link::has_room(std::size_t bytes) noexcept {
   for (const bool again : {false, true}) {
     // acquire: the peer has finished reading the bytes that are overwritten next.
     const uint64_t read = theirs_.control().read.load(std::memory_order_acquire);
-    if (read < read_by_peer_ || read > written_) return violated("it has read more than there is"), false;
+    if (read < read_by_peer_ || read > written_) return violated("it read more than was written"), false;
     read_by_peer_ = read;
     if (written_ + bytes - read_by_peer_ <= layout_.ring) return true;
     if (again) break;
@@ -290,7 +290,7 @@ bool Link::has_credit(std::size_t bytes) noexcept {
   if (sent_ahead_ + more - returned_ <= credit_) return true;
   const uint64_t returned = theirs_.control().returned.load(std::memory_order_relaxed);
   if (returned < returned_ || returned > sent_ahead_)
-    return violated("it has returned more credit than was used"), false;
+    return violated("it returned more credit than was used"), false;
   returned_ = returned;
   return sent_ahead_ + more - returned_ <= credit_;
 }
@@ -431,7 +431,7 @@ void Link::look_at_slots() noexcept {
         must_drop(slot);
         append(*transfer);
         break;
-      default: violated("it has changed an offer in a way that cannot be"); break;
+      default: violated("it changed an offer in an invalid way"); break;
     }
   }
   while (queued_.first != nullptr && open_for_use()) {
@@ -725,13 +725,13 @@ void Link::take(const Frame& frame, uint64_t at) noexcept {
     case FrameKind::kChunk: return take_chunk(frame, at);
     case FrameKind::kDrop: return take_drop(frame);
   }
-  violated("it has sent a frame that cannot be");
+  violated("it sent an invalid frame");
 }
 
 void Link::take_message(const Frame& frame, uint64_t at) noexcept {
   if (frame.bytes > credit_ || frame.place > frame.bytes ||
       came_ahead_ + Transport::counted(static_cast<std::size_t>(frame.bytes)) - gave_back_ > credit_)
-    return violated("it sends more than its credit");
+    return violated("it sent more than its credit");
   const auto bytes = static_cast<std::size_t>(frame.bytes);
   const auto used = static_cast<std::size_t>(frame.place);
   came_ahead_ += Transport::counted(bytes);
@@ -743,7 +743,7 @@ void Link::take_message(const Frame& frame, uint64_t at) noexcept {
     return end(*receive, fits ? End::kDone : End::kMisfit);
   }
   Entry* const entry = make(frame.key, bytes, used);
-  if (entry == nullptr) return violated("its message needs memory that is not left");
+  if (entry == nullptr) return violated("no memory is left for its message");
   copy_out(at, entry->data(), used);
   entry->moved = used;
   link_by_key(*entry);
@@ -751,10 +751,10 @@ void Link::take_message(const Frame& frame, uint64_t at) noexcept {
 
 void Link::take_offer(const Frame& frame) noexcept {
   if (frame.slot >= kSlots || offers_[frame.slot] != nullptr || frame.bytes > SIZE_MAX / 2)
-    return violated("it makes an offer that cannot be");
+    return violated("it made an invalid offer");
   if (forgotten(frame.key) && answer(frame.slot, SlotState::kOffered, SlotState::kForgotten)) return;
   Entry* const entry = make(frame.key, static_cast<std::size_t>(frame.bytes), 0);
-  if (entry == nullptr) return violated("its message needs memory that is not left");
+  if (entry == nullptr) return violated("no memory is left for its message");
   entry->slot = static_cast<int>(frame.slot);
   entry->place = frame.place;
   offers_[frame.slot] = entry;
@@ -771,7 +771,7 @@ void Link::take_chunk(const Frame& frame, uint64_t at) noexcept {
   Entry* const entry = frame.slot < kSlots ? offers_[frame.slot] : nullptr;
   if (entry == nullptr || entry->how != Entry::How::kChunks || frame.place != entry->moved ||
       frame.bytes == 0 || frame.bytes > Layout::kMostChunk || frame.bytes > entry->bytes - entry->moved)
-    return violated("it sends data that were not asked for");
+    return violated("it sent data that were not requested");
   const auto bytes = static_cast<std::size_t>(frame.bytes);
   if (entry->receive != nullptr) copy_out(at, entry->receive->message().data + entry->moved, bytes);
   entry->moved += bytes;
@@ -786,7 +786,7 @@ void Link::take_chunk(const Frame& frame, uint64_t at) noexcept {
 
 void Link::take_drop(const Frame& frame) noexcept {
   Entry* const entry = frame.slot < kSlots ? offers_[frame.slot] : nullptr;
-  if (entry == nullptr) return violated("it drops a message that there is not");
+  if (entry == nullptr) return violated("it dropped an unknown message");
   if (entry->how == Entry::How::kPulls) {
     --pulls_;
     busy_.fetch_sub(1, std::memory_order_relaxed);

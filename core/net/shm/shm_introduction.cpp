@@ -212,7 +212,7 @@ void ShmTransport::connect(Peer& peer, int64_t) noexcept {
   if (!process_at(peer.connection.socket, &process) || process.user != this_user())
     return conclude(peer, "its local socket belongs to another user");
   peer.connection.process = process.id;
-  if (!say(peer, false)) conclude(peer, "its local socket does not take a message");
+  if (!say(peer, false)) conclude(peer, "its local socket does not accept a message");
 }
 
 // Accepts processes that connect. Each must first identify itself.
@@ -278,7 +278,7 @@ bool ShmTransport::say(Peer& peer, bool with_memory) noexcept {
   if (send_message(peer.connection.socket, bytes, descriptor.number()) ==
       static_cast<std::ptrdiff_t>(sizeof bytes))
     return true;
-  (void)fail(DIST_UNAVAILABLE, "its local socket does not take a message");
+  (void)fail(DIST_UNAVAILABLE, "its local socket does not accept a message");
   return false;
 }
 

@@ -419,10 +419,10 @@ static void servers_that_are_not_there_are_named(void **state) {
   const dist_tensor tensor = {(void *)&zero, DIST_F32, 0, NULL, NULL};
   /* The first attempt to connect may take longer than the deadline. */
   const char *const cause =
-      "/job:ps/task:0 is not there: server 127.0.0.1:1 cannot be reached: connection refused";
+      "/job:ps/task:0 is not connected: server 127.0.0.1:1 cannot be reached: connection refused";
   for (int i = 0; i == 0 || (i < 100 && strstr(dist_last_error(), cause) == NULL); ++i) {
     assert_fails(dist_coordinator_create_variable(c.coordinator, "v", &tensor, NULL), DIST_DEADLINE_EXCEEDED,
-                 "/job:ps/task:0 is not there");
+                 "/job:ps/task:0 is not connected");
   }
   assert_has(dist_last_error(), cause);
   dist_remote_value_release(schedule(&c, "which", NULL));

@@ -191,12 +191,12 @@ static void a_lost_parameter_server_ends_the_job(int how, const char *words) {
   }
   assert_int_equal(status, DIST_ABORTED);
   assert_has(dist_last_error(), "parameter server 1 at");
-  assert_has(dist_last_error(), "restore from a checkpoint");
+  assert_has(dist_last_error(), "Restore from a checkpoint");
   assert_has(dist_last_error(), words);
   const char *name = "a";
   dist_value *value = NULL;
   assert_fails(dist_coordinator_read(c.coordinator, &name, 1, &value), DIST_ABORTED,
-               "restore from a checkpoint");
+               "Restore from a checkpoint");
   assert_fails(dist_coordinator_join(c.coordinator, -1, NULL), DIST_ABORTED, "parameter server 1");
   kill(ps_of(&s, 1)->pid, SIGKILL);
   (void)end_of(ps_of(&s, 1));
@@ -384,7 +384,7 @@ static void a_wrong_cluster_is_said(void **state) {
   int64_t zero = 0;
   const dist_tensor tensor = {&zero, DIST_I64, 0, NULL, NULL};
   assert_fails(dist_coordinator_create_variable(c.coordinator, "a", &tensor, NULL), DIST_FAILED_PRECONDITION,
-               "and the coordinator's cluster has");
+               "but the coordinator's cluster has");
   end_chief(&c);
   chief right = chief_of(&s);
   create_count(&right, "a");

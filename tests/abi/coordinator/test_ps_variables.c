@@ -224,7 +224,7 @@ static void update_functions_change_what_lies_alike(void **state) {
                "the update function failed with DATA_LOSS and gave no reason");
   value = number(1);
   assert_fails(dist_coordinator_update(c.coordinator, "wordless", &name, 1, value), DIST_UNKNOWN,
-               "a code of its own, 77");
+               "status 77, which libdist does not define");
   dist_value_release(value);
   assert_ok(dist_coordinator_read(c.coordinator, &name, 1, &value));
   assert_ok(dist_value_tensor(value, &got));

@@ -253,7 +253,8 @@ static void a_failure_has_the_words_of_the_method(void **state) {
     p.status = own;
     dist_remote_value *other = NULL;
     assert_ok(dist_rpc_begin(p.client, "wait", NULL, NULL, &other));
-    assert_fails(dist_rpc_call(p.client, "fails", NULL, NULL, &out), DIST_UNKNOWN, "a code of its own, ");
+    assert_fails(dist_rpc_call(p.client, "fails", NULL, NULL, &out), DIST_UNKNOWN,
+                 "which libdist does not define");
     /* Other calls are not affected. */
     assert_int_equal(dist_remote_value_ready(other), 0);
     dist_remote_value_release(other);
@@ -364,7 +365,7 @@ static void the_queue_is_bounded(void **state) {
   await(&p.at.inside, 2);
   for (int i = 2; i < 6; ++i) assert_ok(dist_rpc_begin(p.client, "wait", NULL, NULL, &remotes[i]));
   assert_int_equal(dist_remote_value_get(remotes[5], -1, &out), DIST_RESOURCE_EXHAUSTED);
-  assert_has(dist_last_error(), "too many calls wait for a thread");
+  assert_has(dist_last_error(), "too many calls wait for a server thread");
   atomic_store(&p.at.open, 1);
   for (int i = 0; i < 6; ++i) {
     if (i < 5) {

@@ -184,7 +184,7 @@ final class ServersMisuseTest {
             // Another one takes the strategy; servers that have ended do not come back to it.
             try (Coordinator third =
                             Coordinator.create(job.strategy, CoordinatorOptions.DEFAULT.timeout(SOON.multipliedBy(3)))) {
-                refused(Status.DEADLINE_EXCEEDED, "/job:ps/task:0 is not there",
+                refused(Status.DEADLINE_EXCEEDED, "/job:ps/task:0 is not connected",
                         () -> third.createVariable("v", copyOf(new float[1])));
             }
             // A server's end lets go of who waits for it.
