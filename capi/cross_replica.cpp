@@ -212,8 +212,8 @@ dist_status dist_update_non_slot(dist_strategy* strategy, dist_update_fn fn, voi
     DIST_TRY(read_update(given, "dist_update_non_slot", &call));
     if (call.parallel)
       return invalid_argument(
-          "`dist_update_non_slot()`: `options->parallel` is set, but the calls are one after another. Leave "
-          "it unset.");
+          "`dist_update_non_slot()`: `options->parallel` is set, but this call never runs its functions in "
+          "parallel. Leave it unset.");
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_update_non_slot"));
     BetweenRuns turn;
     DIST_TRY(turn.begin(unwrap(strategy), "dist_update_non_slot"));

@@ -52,7 +52,7 @@ bool ReplicaPool::idle_locked() const noexcept {
 Status ReplicaPool::create_group(std::span<const int32_t> ids, Subgroup** out) {
   DIST_TRY(check_ids(ids, num_replicas()));
   constexpr const char* kCall = "dist_group_create";
-  constexpr const char* kAdvice = "make groups before runs";
+  constexpr const char* kAdvice = "create groups between runs";
   if (!lock_.try_lock()) return closing() ? shutting_down() : under_way(kCall, kAdvice);
   const RunLockHolder holder(lock_);
   DIST_TRY(check_idle_locked(kCall, kAdvice));
@@ -100,7 +100,7 @@ Status ReplicaPool::destroy_group(Subgroup* group) noexcept {
   // The destruction of the strategy frees it.
   if (closing()) return kOk;
   constexpr const char* kCall = "dist_group_destroy";
-  constexpr const char* kAdvice = "let it end first";
+  constexpr const char* kAdvice = "wait for it first";
   if (!lock_.try_lock()) return under_way(kCall, kAdvice);
   const RunLockHolder holder(lock_);
   if (group->here && group->here->group.held())

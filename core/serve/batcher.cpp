@@ -232,9 +232,9 @@ ErrorRecord Batcher::why_over(const Item& item, dist_status as) const noexcept {
   ErrorRecord why;
   why.code = as;
   if (as == DIST_DEADLINE_EXCEEDED) {
-    std::snprintf(why.message, sizeof why.message, "the item's deadline of %s was over %s",
+    std::snprintf(why.message, sizeof why.message, "the item's deadline of %s expired %s",
                   DurationText(item.timeout_ns()).text,
-                  item.joined ? "before its last step was" : "before a step had it");
+                  item.joined ? "before its last step ended" : "before its first step");
   } else if (item.cancel_asked.load(std::memory_order_relaxed)) {
     const Cancel* const by = item.cancel_object();
     std::snprintf(why.message, sizeof why.message, "the item was cancelled: %.900s",

@@ -66,17 +66,17 @@ ErrorRecord Replacements::why_stuck(const Instance& at, Request& running) const 
   why.code = overdue && !cancelled ? DIST_DEADLINE_EXCEEDED : DIST_CANCELLED;
   char what[128] = "the request was cancelled";
   if (is_step) {
-    copy_text(what, cancelled ? "the step was cancelled" : "an item of the step was to end");
+    copy_text(what, cancelled ? "the step was cancelled" : "an item of the step had to end");
   } else if (overdue && !cancelled) {
-    std::snprintf(what, sizeof what, "the request's deadline of %s was over",
+    std::snprintf(what, sizeof what, "the request's deadline of %s expired",
                   DurationText(running.timeout_ns()).text);
   }
   std::snprintf(why.message, sizeof why.message,
-                "%s, and %s later its function had not returned on replica %d, which got another thread",
+                "%s, and %s later its function had not returned on replica %d, which got a new thread",
                 what, DurationText(options_.stuck_ns).text, pool_.name_of(at.rank));
   why.culprit.replica = GlobalReplica{pool_.name_of(at.rank)};
   copy_text(why.expected, is_step ? "a step that takes less than `dist_instances_options.stuck_ns`"_m
-                                  : "a function that returns when `dist_replica_check()` says so"_m);
+                                  : "a function that returns when `dist_replica_check()` fails"_m);
   copy_text(why.received, "still inside its function");
   copy_text(why.hint,
             "Find out what the function waits for. It keeps its thread and its resources until it returns.");
@@ -136,7 +136,7 @@ void Replacements::replace(Instance& at) noexcept {
     if (prepared.ok() && replaced_ < options_.max_replaced && !leave_alone(at, with)) return;
   }
   if (with.running == nullptr) {
-    host_.log(DIST_LOG_WARNING, "a function has not returned on replica %d, which gets no other thread: %s",
+    host_.log(DIST_LOG_WARNING, "a function has not returned on replica %d, which gets no new thread: %s",
               pool_.name_of(at.rank), prepared.ok() ? "max_replaced is reached" : last_error().message);
     return;
   }
@@ -150,7 +150,8 @@ void Replacements::replace(Instance& at) noexcept {
   dispatcher_.alarm().advance();
   host_.log(DIST_LOG_WARNING, "a function has not returned on replica %d, which %s (%d so far)",
             pool_.name_of(at.rank),
-            started.ok() ? "gets another thread" : "is lost: no other thread could be made", with.count);
+            started.ok() ? "gets a new thread" : "is lost, because no new thread could be created",
+            with.count);
 }
 
 // Records what the abandoned thread would have recorded.

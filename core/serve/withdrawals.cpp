@@ -19,7 +19,7 @@ ErrorRecord record_of(dist_status code) noexcept {
 ErrorRecord overdue_in_queue(const Request& request) noexcept {
   ErrorRecord why = record_of(DIST_DEADLINE_EXCEEDED);
   std::snprintf(why.message, sizeof why.message,
-                "the request's deadline of %s was over before an instance was free",
+                "the request's deadline of %s expired before an instance was free",
                 DurationText(request.timeout_ns()).text);
   copy_text(why.hint, "Send fewer requests, use more replicas, or give a longer `timeout_ns`."_m);
   return why;

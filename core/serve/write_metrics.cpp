@@ -26,43 +26,45 @@ class ServeMetrics : private Exposition {
 
   void write_requests() {
     const Instances::Counts now = instances_.counts();
-    single("dist_requests_queued", "gauge", "Requests that no instance has begun.", now.queued);
-    single("dist_requests_running", "gauge", "Requests whose functions run.", now.running);
+    single("dist_requests_queued", "gauge", "Requests that wait for an instance.", now.queued);
+    single("dist_requests_running", "gauge", "Requests whose functions are running.", now.running);
     single("dist_requests_accepted_total", "counter", "Requests that were accepted.", now.accepted);
-    family("dist_requests_refused_total", "counter", "Requests that were refused, and why.");
+    family("dist_requests_refused_total", "counter", "Requests that were refused, by reason.");
     for (int i = 0; i < kRefusals; ++i)
       one("dist_requests_refused_total", "reason", kRefusalNames[i], now.refused[i]);
-    family("dist_requests_ended_total", "counter", "Requests that have ended, and how.");
+    family("dist_requests_ended_total", "counter", "Requests that have completed, by outcome.");
     for (int i = 0; i < kRequestEnds; ++i)
       one("dist_requests_ended_total", "end", kEndNames[i], now.ended[i]);
     single("dist_instances_replaced_total", "counter",
-           "Threads that took the place of one whose function was stuck.", now.replaced);
-    single("dist_instances_stuck", "gauge", "Stuck functions that have not returned since.", now.stuck);
-    histogram("dist_request_queue_seconds", "Time from submission until an instance began the request.",
+           "Threads that replaced a thread whose function was stuck.", now.replaced);
+    single("dist_instances_stuck", "gauge", "Stuck functions that have not returned yet.", now.stuck);
+    histogram("dist_request_queue_seconds", "Time from submission until an instance started the request.",
               &RequestNumbers::queued);
-    histogram("dist_request_compute_seconds", "Time inside the request's function.",
+    histogram("dist_request_compute_seconds", "Time that the request's function took.",
               &RequestNumbers::computed);
-    histogram("dist_request_wait_seconds", "Time from submission until the request's function had returned.",
+    histogram("dist_request_wait_seconds", "Time from submission until the request's function returned.",
               &RequestNumbers::waited);
   }
 
   void write_items() {
     if (!instances_.batchers().at(0)) return;
-    items("dist_items_waiting", "gauge", "Items that no step has had.",
+    items("dist_items_waiting", "gauge", "Items that wait for their first step.",
           [](Batcher& of) { return count(of).waiting; });
-    items("dist_items_active", "gauge", "Items that instances have.",
+    items("dist_items_active", "gauge", "Items that instances are processing.",
           [](Batcher& of) { return count(of).active; });
     items("dist_items_accepted_total", "counter", "Items that were accepted.",
           [](Batcher& of) { return of.numbers().accepted.get(); });
-    items("dist_items_refused_total", "counter", "Items that were refused, and why.", "reason", kRefusalNames,
+    items("dist_items_refused_total", "counter", "Items that were refused, by reason.", "reason",
+          kRefusalNames,
           [](Batcher& of, int i) { return of.numbers().refused[i].load(std::memory_order_relaxed); });
-    items("dist_items_ended_total", "counter", "Items that have ended, and how.", "end", kEndNames,
+    items("dist_items_ended_total", "counter", "Items that have completed, by outcome.", "end", kEndNames,
           [](Batcher& of, int i) { return of.numbers().ended[i].get(); });
-    histogram("dist_item_queue_seconds", "Time from submission until a step had the item.",
+    histogram("dist_item_queue_seconds", "Time from submission until the item's first step.",
               &ItemNumbers::queued);
-    histogram("dist_item_wait_seconds", "Time from submission until the item's end.", &ItemNumbers::waited);
-    histogram("dist_batch_compute_seconds", "Time inside the step's function.", &ItemNumbers::computed);
-    family("dist_batch_items", "histogram", "Items of a step.");
+    histogram("dist_item_wait_seconds", "Time from submission until the item completed.",
+              &ItemNumbers::waited);
+    histogram("dist_batch_compute_seconds", "Time that the step function took.", &ItemNumbers::computed);
+    family("dist_batch_items", "histogram", "Number of items in a step.");
     for_each_batcher([&](Batcher& of) { sizes("dist_batch_items", of); });
   }
 

@@ -8,7 +8,8 @@ Status device_of(Strategy& strategy, const Destination& destination, DeviceName*
   Place place;
   DIST_TRY(resolve(context, destination, &place));
   if (place.mirrored) {
-    return invalid_argument("destination: every replica has the result, each on its own device");
+    return invalid_argument(
+        "destination: every replica has the result on its own device, so there is no single device");
   }
   const auto workers = strategy.devices().workers();
   const auto parameters = strategy.devices().parameters();

@@ -44,7 +44,7 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
     return kOk;
   }
   DIST_TRY(strategy->pool().check_idle("dist_strategy_destroy",
-                                       "let it end first (`dist_strategy_cancel()` hurries it)"_m));
+                                       "wait for it first, or cancel it with `dist_strategy_cancel()`"_m));
   if (strategy->pool().has_groups()) {
     return failed_precondition(
         "`dist_strategy_destroy()`: the strategy still has groups; `destroy` them first");

@@ -166,7 +166,7 @@ void write_devices(Strategy& strategy, TextOut& out) {
   const auto workers = strategy.devices().workers();
   out.put("  devices: ");
   if (workers.empty()) {
-    out.put("none; the default strategy names no devices\n");
+    out.put("none; the default strategy has no devices\n");
     return;
   }
   const int first_replica = number(strategy.replicas().first());

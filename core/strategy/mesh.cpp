@@ -54,7 +54,7 @@ Status check_assignment(const DeviceAssignment& assignment) {
   const auto twice = std::adjacent_find(taken.begin(), taken.end());
   if (twice == taken.end()) return kOk;
   return invalid_argument(
-      "`device_assignment`: the device at %s is given twice; a strategy takes each device once",
+      "`device_assignment`: the device at %s is used twice. A strategy can use each device only once.",
       CoordinatesText(assignment.topology().mesh().coordinates_of(*twice)).text);
 }
 
@@ -64,7 +64,7 @@ Status check_axes(const MeshOptions& options) noexcept {
   for (std::size_t i = 0; i < options.axes.size(); ++i) {
     const MeshAxis& axis = options.axes[i];
     if (axis.name == nullptr || axis.name[0] == '\0') return invalid_argument("axes[%zu] has no name", i);
-    DIST_TRY(check_name(axis.name, "an axis' name"));
+    DIST_TRY(check_name(axis.name, "the name of an axis"));
     if (axis.size < 1)
       return invalid_argument("axes[%zu], \"%s\", has the size %d, but must be at least 1", i, axis.name,
                               axis.size);
@@ -166,7 +166,7 @@ Status coordinates_of(const Replica& device, const char* call, const int32_t** o
   const DeviceAssignment* const assignment = strategy_of(device).assignment();
   if (assignment == nullptr) {
     return failed_precondition(
-        "`%s()`: the strategy was made without a `device_assignment`, so that `coordinates` are not known",
+        "`%s()`: the strategy was created without a `device_assignment`, so `coordinates` are not known",
         call);
   }
   return assignment->coordinates(number(device.name().replica), device.rank(), out);

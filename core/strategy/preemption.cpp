@@ -39,7 +39,8 @@ Status PreemptionHandler::create(Strategy& strategy, const PreemptionOptions& op
                             static_cast<long long>(options.grace_ns));
   }
   if (options.path == nullptr && !options.variables.empty()) {
-    return invalid_argument("`%s()`: there are variables to save, and no path", kCall);
+    return invalid_argument(
+        "`%s()`: there are variables to save, but no path. Set the path of the checkpoint.", kCall);
   }
   for (Variable* const each : options.variables) DIST_TRY(check_owner(strategy.cross_replica(), *each));
   auto made = make_counted<PreemptionHandler>(strategy.memory(), strategy, options);
@@ -61,7 +62,7 @@ Status PreemptionHandler::load() {
     const char* const end = text + std::strlen(text);
     const auto read = std::from_chars(text, end, calls);
     if (read.ec != std::errc{} || read.ptr != end || calls < 0) {
-      return fail(DIST_DATA_LOSS, "\"%s\": %s is no number of runs", path_.c_str(), kKey);
+      return fail(DIST_DATA_LOSS, "\"%s\": %s is not a number of runs", path_.c_str(), kKey);
     }
   }
   BetweenRuns turn;
@@ -82,8 +83,8 @@ Status PreemptionHandler::agree() {
   DIST_TRY(workers->largest(ends, kTag, static_cast<uint64_t>(grace_ns_)));
   if (ends[0] == -ends[1]) return kOk;
   return fail(DIST_FAILED_PRECONDITION,
-              "`dist_preemption_handler_create()`: the checkpoint says %lld runs on this worker, and %lld to "
-              "%lld on all: give all workers one file",
+              "`dist_preemption_handler_create()`: the checkpoint says %lld runs on this worker, but %lld to "
+              "%lld on all workers. Give all workers the same file.",
               static_cast<long long>(mine), static_cast<long long>(-ends[1]),
               static_cast<long long>(ends[0]));
 }
@@ -138,11 +139,10 @@ Status PreemptionHandler::save_if_preempted(const char* call, Cancel* cancel, Pr
 }
 
 Status PreemptionHandler::over(const char* call) const noexcept {
-  return fail(
-      DIST_CANCELLED,
-      "`%s()`: the job is preempted, and its checkpoint is saved after %lld runs: end the program, and "
-      "start it again to go on",
-      call, static_cast<long long>(total_run_calls()));
+  return fail(DIST_CANCELLED,
+              "`%s()`: the job is preempted, and its checkpoint is saved after %lld runs. End the program, "
+              "and start it again to continue.",
+              call, static_cast<long long>(total_run_calls()));
 }
 
 }  // namespace dist

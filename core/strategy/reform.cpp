@@ -46,7 +46,8 @@ Status check(Strategy& strategy, const ReformOptions& options, const char* call)
 }
 
 Status check_nothing_left(Strategy& strategy, const char* call) noexcept {
-  DIST_TRY(strategy.pool().check_idle(call, "let it end first (`dist_strategy_cancel()` hurries it)"_m));
+  DIST_TRY(
+      strategy.pool().check_idle(call, "wait for it first, or cancel it with `dist_strategy_cancel()`"_m));
   if (strategy.pool().has_groups()) {
     return failed_precondition("`%s()`: the strategy still has groups; `destroy` them first", call);
   }

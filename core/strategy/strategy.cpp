@@ -70,8 +70,8 @@ Status check_stack(const StrategyOptions& options) noexcept {
   if (options.stack_bytes == 0) return kOk;
   if (options.threads == DIST_THREADS_HOST) {
     return invalid_argument(
-        "`stack_size_bytes` is %lld, but with `DIST_THREADS_HOST` there are no library threads. "
-        "Leave it unset, and give the host's threads their stacks",
+        "`stack_size_bytes` is %lld, but with `DIST_THREADS_HOST` there are no library threads. Leave it "
+        "unset, and set the stack size of the host threads.",
         static_cast<long long>(options.stack_bytes));
   }
   if (options.stack_bytes >= least && options.stack_bytes <= kMost) return kOk;
@@ -99,7 +99,7 @@ Status check_workers(const StrategyOptions& options) noexcept {
       return no_devices_over_workers();
     return invalid_argument(
         "`network`, `transport`, `replicas_of_workers`, `staging_bytes` and `reform` are options of "
-        "`DIST_STRATEGY_MULTI_WORKER_MIRRORED`; `kind` is `%d`",
+        "`DIST_STRATEGY_MULTI_WORKER_MIRRORED`, but `kind` is `%d`",
         options.kind);
   }
   if ((options.transport < DIST_TRANSPORT_AUTO || options.transport > DIST_TRANSPORT_GLOO) &&
@@ -116,17 +116,17 @@ Status check_workers(const StrategyOptions& options) noexcept {
   if (options.reform == DIST_REFORM_AT_NEXT_RUN && options.network != nullptr) {
     return fail(
         DIST_UNIMPLEMENTED,
-        "`reform` is `DIST_REFORM_AT_NEXT_RUN`, and `network` is given: workers that are strategies of one "
-        "process do not re-form");
+        "`reform` is `DIST_REFORM_AT_NEXT_RUN`, but workers that share a process (`network`) cannot re-form");
   }
   if (options.staging_bytes < 0) {
-    return invalid_argument("`staging_bytes` is %lld; use the bytes that tensors on their way may take, or 0",
-                            static_cast<long long>(options.staging_bytes));
+    return invalid_argument(
+        "`staging_bytes` is %lld; use the number of bytes that tensors in transit may take, or 0",
+        static_cast<long long>(options.staging_bytes));
   }
   if (options.functions.given || (options.cross_device != nullptr && options.cross_device->calls_host())) {
     return fail(DIST_UNIMPLEMENTED,
-                "functions of the host's own (functions, `cross_device`) see the values of one process: use "
-                "another kind than `DIST_STRATEGY_MULTI_WORKER_MIRRORED` with them");
+                "host functions (functions, `cross_device`) see only the values of one process. Use another "
+                "kind than `DIST_STRATEGY_MULTI_WORKER_MIRRORED`.");
   }
   return kOk;
 }
@@ -143,8 +143,8 @@ Status check(const StrategyOptions& options) noexcept {
   }
   if (has_one_replica(options.kind) && options.num_replicas > 1) {
     return invalid_argument(
-        "`num_replicas` is %d, but the one-device and default strategies, and one with parameter servers, "
-        "have one replica: use `DIST_STRATEGY_MIRRORED` or `DIST_STRATEGY_CENTRAL_STORAGE`",
+        "`num_replicas` is %d, but one-device, default and parameter-server strategies have one replica: use "
+        "`DIST_STRATEGY_MIRRORED` or `DIST_STRATEGY_CENTRAL_STORAGE`",
         options.num_replicas);
   }
   DIST_TRY(check_num_devices(options));
@@ -160,8 +160,8 @@ Status check(const StrategyOptions& options) noexcept {
   }
   if (options.move_host_threads && options.threads == DIST_THREADS_LIBRARY) {
     return invalid_argument(
-        "`move_host_threads` is set, but with `DIST_THREADS_LIBRARY` no replica is a thread of the host's. "
-        "Leave it unset.");
+        "`move_host_threads` is set, but with `DIST_THREADS_LIBRARY` no replica runs on a host thread. Leave "
+        "it unset.");
   }
   if (options.recorded_events < 0 || options.recorded_events > Recorder::kMostEvents) {
     return invalid_argument(
@@ -175,8 +175,9 @@ Status check(const StrategyOptions& options) noexcept {
         "budget: this is a forked child of the process that created it. Create another one in the child.");
   DIST_TRY(check_allocator(options.allocator, "allocator"));
   if (options.async_bytes < 0) {
-    return invalid_argument("`async_bytes` is %lld; use the bytes that queued collectives may take, or 0",
-                            static_cast<long long>(options.async_bytes));
+    return invalid_argument(
+        "`async_bytes` is %lld; use the number of bytes that queued collectives may take, or 0",
+        static_cast<long long>(options.async_bytes));
   }
   return kOk;
 }
@@ -231,8 +232,8 @@ Status check_mesh_of(const StrategyOptions& options, StrategyOptions* out) {
     if (!options.mesh.given()) return kOk;
     if (options.kind == DIST_STRATEGY_MULTI_WORKER_MIRRORED) return no_devices_over_workers();
     return invalid_argument(
-        "`device_assignment`, `axes` and `use_spmd_partitioning` are options of `DIST_STRATEGY_MESH`; `kind` "
-        "is %d",
+        "`device_assignment`, `axes` and `use_spmd_partitioning` are options of `DIST_STRATEGY_MESH`, but "
+        "`kind` is %d",
         options.kind);
   }
   DIST_TRY(check_mesh(options.mesh));
@@ -243,8 +244,8 @@ Status check_mesh_of(const StrategyOptions& options, StrategyOptions* out) {
   }
   if (options.threads == DIST_THREADS_HOST && assignment->num_logical_devices() > 1) {
     return invalid_argument(
-        "threads is `DIST_THREADS_HOST`, with which libdist starts no thread, but all logical devices of a "
-        "replica save one need a thread of its own: use `DIST_THREADS_CALLER` or `DIST_THREADS_LIBRARY`");
+        "threads is `DIST_THREADS_HOST`, but a replica with several logical devices needs library threads: "
+        "use `DIST_THREADS_CALLER` or `DIST_THREADS_LIBRARY`");
   }
   out->num_replicas = assignment->num_replicas();
   return kOk;

@@ -174,12 +174,12 @@ class ChromeTrace : private TraceJson {
     const auto latest = round.latest(snapshot_.worker().me);
     if (!latest || latest->replica != round.last().replica) return;
     ++ids_;
-    begin("s", "last", "last to come", round.last().replica, round.last().begin_ns);
+    begin("s", "last", "last to arrive", round.last().replica, round.last().begin_ns);
     number("id", ids_);
     end();
     // An arrow ends in the slice at its time, which is the first member's own.
     const Event& first = round.first();
-    begin("f", "last", "last to come", first.replica, std::max(first.begin_ns, first.arrived_ns - 1));
+    begin("f", "last", "last to arrive", first.replica, std::max(first.begin_ns, first.arrived_ns - 1));
     text("bp", "e");
     number("id", ids_);
     end();

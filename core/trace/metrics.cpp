@@ -14,12 +14,12 @@ class Metrics : private Exposition {
       : Exposition(gauges.strategy, out), recorder_(recorder), gauges_(gauges) {}
 
   void write() {
-    family("dist_info", "gauge", "The library: always 1.");
+    family("dist_info", "gauge", "Version and SIMD target of libdist; the value is always 1.");
     sample("dist_info");
     label("version", gauges_.version);
     label("simd", gauges_.simd);
     value(1);
-    family("dist_replicas", "gauge", "Replicas in sync, of all workers.");
+    family("dist_replicas", "gauge", "Number of replicas of all workers.");
     sample("dist_replicas");
     value(static_cast<uint64_t>(recorder_.replicas().global()));
     family("dist_memory_held_bytes", "gauge",
@@ -27,22 +27,21 @@ class Metrics : private Exposition {
     sample("dist_memory_held_bytes");
     value(gauges_.memory_held);
 
-    family("dist_runs_total", "counter", "Runs of the replica's function that are over.");
+    family("dist_runs_total", "counter", "Completed runs of the replica's function.");
     each([&](LocalReplica r) { one("dist_runs_total", r, recorder_[r].runs().get()); });
-    family("dist_run_seconds_total", "counter", "Time inside the replica's function, of runs that are over.");
+    family("dist_run_seconds_total", "counter", "Time that completed runs spent in the replica's function.");
     each([&](LocalReplica r) { seconds("dist_run_seconds_total", r, recorder_[r].run_ticks().get()); });
-    family("dist_run_errors_total", "counter", "Runs that the replica's function ended with an error.");
+    family("dist_run_errors_total", "counter", "Runs in which the replica's function failed.");
     each([&](LocalReplica r) { errors("dist_run_errors_total", r, &Recorder::run_errors); });
-    family("dist_collectives_total", "counter", "Collectives that the replica came to.");
+    family("dist_collectives_total", "counter", "Collectives that the replica called.");
     each([&](LocalReplica r) { kinds("dist_collectives_total", r, &Recorder::Kind::calls); });
     family("dist_collective_bytes_total", "counter",
-           "Bytes of the tensors that the replica brought, or got.");
+           "Bytes of the tensors that the replica passed to collectives or received from them.");
     each([&](LocalReplica r) { kinds("dist_collective_bytes_total", r, &Recorder::Kind::bytes); });
-    family("dist_collective_errors_total", "counter",
-           "Collectives that ended with an error, refused ones included.");
+    family("dist_collective_errors_total", "counter", "Collectives that failed, including refused calls.");
     each([&](LocalReplica r) { errors("dist_collective_errors_total", r, &Recorder::errors); });
     family("dist_collective_wait_seconds_total", "counter",
-           "Time from the replica's call until all had come, of blocking collectives.");
+           "Time from the replica's call until all replicas had arrived, in blocking collectives.");
     each([&](LocalReplica r) {
       seconds("dist_collective_wait_seconds_total", r, recorder_[r].waited().get());
     });

@@ -307,7 +307,7 @@ static void deadlines_of_items(void **state) {
   dist_request *holder = hold_only(strategy, &h);
   work = join(batcher, &waiting, &item);
   atomic_store(&clock.now_ns, 2000);
-  assert_fails(dist_request_wait(work, -1), DIST_DEADLINE_EXCEEDED, "before a step had it");
+  assert_fails(dist_request_wait(work, -1), DIST_DEADLINE_EXCEEDED, "before its first step");
   dist_request_destroy(work);
   gate_add(&h.released);
   assert_int_equal(end_of(holder), DIST_OK);

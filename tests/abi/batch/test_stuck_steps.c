@@ -145,7 +145,7 @@ static void pass_until_end(stepping_clock *clock, dist_request *work) {
 
 static void assert_left(dist_request *work, dist_status status, const char *words) {
   assert_fails(dist_request_wait(work, -1), status, words);
-  assert_has(dist_last_error(), "which got another thread");
+  assert_has(dist_last_error(), "which got a new thread");
   dist_error_info info = DIST_ERROR_INFO_INIT;
   assert_ok(dist_last_error_info(&info));
   assert_true(info.replica == 0 || info.replica == 1);
@@ -198,14 +198,14 @@ static void check_stuck(enum way way, int exits) {
                             : way == BY_WORK   ? "the item was cancelled: dist_request_cancel()"
                                                : "the item was cancelled: no longer needed";
   assert_left(told, way == BY_DEADLINE ? DIST_DEADLINE_EXCEEDED : DIST_CANCELLED, words);
-  assert_left(other, DIST_UNAVAILABLE, "an item of the step was to end");
+  assert_left(other, DIST_UNAVAILABLE, "an item of the step had to end");
   /* Results that it emitted earlier can be taken. */
   for (int i = 0; i < 3; i++) {
     void *result = NULL;
     assert_ok(dist_request_take(kept, 0, &result));
     assert_ptr_equal(result, i < 2 ? &full : NULL);
   }
-  assert_left(kept, DIST_UNAVAILABLE, "an item of the step was to end");
+  assert_left(kept, DIST_UNAVAILABLE, "an item of the step had to end");
   expect_sample(strategy, "dist_instances_replaced_total", 1);
   expect_sample(strategy, "dist_instances_stuck", 1);
   expect_sample(strategy, "dist_items_ended_total{batcher=\"0\",end=\"failed\"}", 2);
@@ -305,7 +305,7 @@ static void items_of_an_instance_whose_request_is_stuck(void **state) {
   dist_request *work = submit(strategy, hold_here, &h, &options);
   gate_await(&h.inside, 1);
   atomic_fetch_add(&clock.now_ns, LONG_NS);
-  assert_fails(dist_request_wait(work, -1), DIST_DEADLINE_EXCEEDED, "another thread");
+  assert_fails(dist_request_wait(work, -1), DIST_DEADLINE_EXCEEDED, "a new thread");
   dist_request_destroy(work);
   for (int i = 0; i < 2; i++) assert_left(kept[i], DIST_UNAVAILABLE, "the request's deadline of");
   assert_int_equal(atomic_load(&e.item_states), 2);
@@ -370,7 +370,7 @@ static void all_ends_before_it(void **state) {
     pthread_join(closer, NULL);
     assert_int_equal(c.status, DIST_DEADLINE_EXCEEDED);
     pass_until_end(&clock, work);
-    assert_fails(dist_request_wait(work, -1), DIST_CANCELLED, "another thread");
+    assert_fails(dist_request_wait(work, -1), DIST_CANCELLED, "a new thread");
     assert_fails(dist_batcher_destroy(batcher), DIST_FAILED_PRECONDITION, "still has items");
     dist_request_destroy(work);
     assert_ok(dist_batcher_destroy(batcher));

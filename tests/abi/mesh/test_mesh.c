@@ -113,7 +113,7 @@ static void every_logical_device_is_one_device(void **state) {
   dist_device_assignment_destroy(assignment);
   assert_ok(dist_device_assignment_create(topology, same, 2, 1, 4, &assignment));
   options = options_of(assignment);
-  assert_refused(&options, "is given twice");
+  assert_refused(&options, "is used twice");
   dist_device_assignment_destroy(assignment);
   assert_ok(dist_device_assignment_create(topology, NULL, 0, 0, 4, &assignment));
   options = options_of(assignment);

@@ -430,7 +430,7 @@ static void wrong_options_are_refused(void **state) {
   cpu.move_host_threads = 1;
   options.threads = DIST_THREADS_LIBRARY;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT,
-               "no replica is a thread of the host's");
+               "no replica runs on a host thread");
   cpu.move_host_threads = 0;
 }
 

@@ -175,7 +175,7 @@ static void check_stuck(enum way way, int exits) {
     if (dist_request_test(work, &done) != DIST_OK) break;
   }
   assert_fails(dist_request_wait(work, -1), way == BY_DEADLINE ? DIST_DEADLINE_EXCEEDED : DIST_CANCELLED,
-               "which got another thread");
+               "which got a new thread");
   dist_error_info info = DIST_ERROR_INFO_INIT;
   assert_ok(dist_last_error_info(&info));
   assert_true(info.replica == 0 || info.replica == 1);

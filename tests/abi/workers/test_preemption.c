@@ -293,7 +293,7 @@ static void what_cannot_be_is_refused(void **state) {
   assert_ok(dist_checkpoint_save(other, path, &variable, 1, &file));
   options.path = path;
   assert_int_equal(dist_preemption_handler_create(other, &options, &handler), DIST_DATA_LOSS);
-  assert_has(dist_last_error(), "preemption.total_run_calls is no number");
+  assert_has(dist_last_error(), "preemption.total_run_calls is not a number");
   remove(path);
   dist_variable_destroy(variable);
   assert_ok(dist_strategy_destroy(other));

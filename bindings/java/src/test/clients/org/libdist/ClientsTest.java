@@ -91,7 +91,7 @@ public final class ClientsTest {
                 one.submit(replica -> 1).join();
             }
             GaugeSnapshot replicas = (GaugeSnapshot) metric(registry, "dist_replicas");
-            equal("Replicas in sync, of all workers.", replicas.getMetadata().getHelp());
+            equal("Number of replicas of all workers.", replicas.getMetadata().getHelp());
             equal(2.0, point(replicas.getDataPoints(), Labels.of("strategy", "two")).getValue());
             equal(1.0, point(replicas.getDataPoints(), Labels.of("strategy", odd)).getValue());
             CounterSnapshot bytes = (CounterSnapshot) metric(registry, "dist_collective_bytes");
