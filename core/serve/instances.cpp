@@ -114,8 +114,7 @@ void Instances::recycle(Request& request) noexcept {
 
 // Until the instances close, this thread waits for no run.
 Status Instances::serve_here(GlobalReplica replica) {
-  if (const Replica* const here = current().replica;
-      here != nullptr && here->pool().belongs_with(pool())) {
+  if (const Replica* const here = current().replica; here != nullptr && here->pool().belongs_with(pool())) {
     return failed_precondition(
         "`dist_serve()`: this `thread` is already replica %d. Call `dist_replica_leave()` first.",
         here->name().number());

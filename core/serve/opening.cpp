@@ -71,12 +71,12 @@ Status Opening::check_watch() noexcept {
   if (serving_.pool.threads() == DIST_THREADS_HOST) {
     return fail(DIST_UNIMPLEMENTED,
                 "`dist_instances_open()`: `stuck_ns` needs library threads, but the strategy has "
-                "`DIST_THREADS_HOST`. Leave it at 0.");
+                "`DIST_THREADS_HOST`. Leave it unset.");
   }
   if (serving_.pool.devices_of(LocalReplica{0}) != nullptr) {
     return fail(DIST_UNIMPLEMENTED,
                 "`dist_instances_open()`: `stuck_ns` is not supported for replicas with logical devices. "
-                "Leave it at 0.");
+                "Leave it unset.");
   }
   return helpers_.clock().need();
 }

@@ -72,8 +72,8 @@ ErrorRecord Replacements::why_stuck(const Instance& at, Request& running) const 
                   DurationText(running.timeout_ns()).text);
   }
   std::snprintf(why.message, sizeof why.message,
-                "%s, and %s later its function had not returned on replica %d, which got a new thread",
-                what, DurationText(options_.stuck_ns).text, pool_.name_of(at.rank));
+                "%s, and %s later its function had not returned on replica %d, which got a new thread", what,
+                DurationText(options_.stuck_ns).text, pool_.name_of(at.rank));
   why.culprit.replica = GlobalReplica{pool_.name_of(at.rank)};
   copy_text(why.expected, is_step ? "a step that takes less than `dist_instances_options.stuck_ns`"_m
                                   : "a function that returns when `dist_replica_check()` fails"_m);
