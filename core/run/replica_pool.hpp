@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// The R replicas of a strategy and the threads that run them. One pool executes one run at a time.
+// ReplicaPool: the R replicas of a strategy and their threads. A pool executes one run at a time.
 //
 // A replica is a thread that lives as long as the pool and sleeps between runs. It is never a oneTBB task,
-// because oneTBB does not guarantee that tasks run concurrently. To start a run, the caller publishes its
-// number in `started_`; each thread executes the body and then publishes the same number in its replica's
-// `finished`.
+// because oneTBB does not guarantee that tasks run concurrently.
 //
 // Pools nest: the logical devices of a replica (device_team.hpp), runs inside a merge function, and requests
 // each have a pool of their own.
 //
+// The pool consists of parts, each with its own header, and none of them calls the pool: its facts, its members
+// and their latest run, their groups, the threads of libdist and of the host, and a run's budget threads.
+//
 // Invariants:
 // - Holding `lock_` is what entitles a thread to start a run or to access variables between runs. With host
-//   threads, the lock is held only to enter or leave, and `open_` marks the run.
-// - A run holds `lock_` until its outcome is known. A run that is abandoned at its deadline sets `overdue_`,
-//   and later runs fail until all of its functions have returned.
+//   threads, the lock is held only to enter or leave, and HostRun has the state of the run.
+// - A run on library threads holds `lock_` until its outcome is known.
 // - A run that fails while it waits for its turn, or before its functions start, still counts among the workers.
 //   Otherwise their run numbers would diverge.
-// - No host callback is called while `lock_` is held for entering or leaving.
+//
+// | state   | `lock_` | entered by                                  | new runs                                    |
+// |---------|---------|---------------------------------------------|---------------------------------------------|
+// | idle    | open    | creation, the end of a run or turn          | start                                       |
+// | run     | held    | run()                                       | wait                                        |
+// | turn    | held    | take_turn()                                 | wait                                        |
+// | overdue | open    | a deadline while functions are running      | fail until these functions have returned    |
+// | closing | closed  | shut_down()                                 | are refused                                 |
 #pragma once
 
 #include <atomic>
