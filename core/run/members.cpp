@@ -190,7 +190,7 @@ Status Members::outcome() const noexcept {
   if (!group.cancelled()) return kOk;
   const char* const reason = group.cancel_reason();
   return fail(DIST_CANCELLED, "the %s was cancelled: %s", facts_.naming().run(),
-              reason != nullptr ? reason : "dist_strategy_cancel()");
+              reason != nullptr ? reason : "`dist_strategy_cancel()`"_m);
 }
 
 }  // namespace dist
