@@ -577,7 +577,7 @@ static std::string own_name(const std::string &name, const std::string &function
   return name.compare(0, 5, "dist_") == 0 ? type_name(name) : field_name(name, is_option(name, function));
 }
 
-/* A marked text of a function's in this language's words. */
+/* Replaces the marked names of C in a text. `function` is the function of C whose error the text describes. */
 static std::string own_words(const char *marked, const std::string &function) {
   std::string text, name;
   bool in_name = false;

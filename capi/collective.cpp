@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // collective.h: collectives, groups of some replicas, and communication options.
 #include "capi/collective.hpp"
-
-#include <cstring>
-
 #include "capi/guard.hpp"
 #include "capi/options.hpp"
 #include "core/collective/reduce_apply.hpp"
@@ -31,19 +28,21 @@ Status dist::capi::make_member(dist_replica* replica, const dist_collective_opti
 Status dist::capi::require_used(const dist_collective_options& options, Collective collective,
                                 dist_reduce_op op, const char* name) noexcept {
   const CollectiveTraits& traits = traits_of(collective);
-  const bool users = traits.reduces && op == DIST_REDUCE_USER;
-  const char* const unused = options.axis != 0 && !traits.cuts && !traits.joins ? "axis"
-                             : options.splits != nullptr && !traits.swaps()     ? "splits"
-                             : options.contributions > 1 && !traits.reduces     ? "contributions"
-                             : options.weights != nullptr && !traits.reduces    ? "weights"
-                             : options.reduce_fn != nullptr && !users           ? "reduce_fn"
-                             : options.reduce_element_bytes != 0 && !users      ? "reduce_element_bytes"
-                                                                                : nullptr;
-  if (unused == nullptr) return kOk;
-  if (!traits.reduces || std::strncmp(unused, "reduce", 6) != 0)
-    return invalid_argument("`%s()` does not use `options->%s`. Leave it unset.", name, unused);
+  const auto unused = [&](const char* option) {
+    return invalid_argument("`%s()` does not use `options->%s`. Leave it unset.", name, option);
+  };
+  if (options.axis != 0 && !traits.cuts && !traits.joins) return unused("axis");
+  if (options.splits != nullptr && !traits.swaps()) return unused("splits");
+  if (options.contributions > 1 && !traits.reduces) return unused("contributions");
+  if (options.weights != nullptr && !traits.reduces) return unused("weights");
+  const char* const of_user = options.reduce_fn != nullptr        ? "reduce_fn"
+                              : options.reduce_element_bytes != 0 ? "reduce_element_bytes"
+                                                                  : nullptr;
+  if (of_user == nullptr) return kOk;
+  if (!traits.reduces) return unused(of_user);
+  if (op == DIST_REDUCE_USER) return kOk;
   return invalid_argument("`%s()` uses `options->%s` only if `op` is `DIST_REDUCE_USER`. Leave it unset.",
-                          name, unused);
+                          name, of_user);
 }
 
 Status dist::capi::require_blocking(const dist_collective_options& options, Collective collective,

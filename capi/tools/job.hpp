@@ -10,9 +10,9 @@
 //        │                                            ▼
 //        └── a failure, a signal, no output ───────► kEnding  all are being ended
 //
-// Without ps, a job is over when all of its tasks have ended. Workers end together, so once worker 0 has
-// succeeded in a job whose tasks can be restarted, none is: it would find no other worker. Tasks that were
-// restarted before have the grace period to end by themselves.
+// Without ps, a job ends when all of its tasks have ended. Its workers finish together. Therefore no task is
+// restarted after worker 0 has succeeded, because the task would find no other worker. Tasks that were
+// restarted before get the grace period to end by themselves.
 #pragma once
 
 #include <signal.h>

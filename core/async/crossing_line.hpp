@@ -20,7 +20,7 @@ class CrossingLine final : public Crossings::Item {
  public:
   static constexpr std::size_t kAtATime = 4;
 
-  // Receives the results of a line's collectives. Each collective ends in exactly one of these calls.
+  // Receives the results of a line. Exactly one of these functions is called for each collective.
   class Landing {
    public:
     // All data have arrived. The callee does the remaining work, which completes the place's pack.

@@ -34,7 +34,7 @@ std::size_t count_packs(const Call& call, int64_t bytes_per_pack) noexcept {
   return packs;
 }
 
-// Copies one pack of the member's call, that is tensors [first, end) of each of its lists.
+// Copies one pack of a call: tensors [first, end) of each list.
 void keep_pack(PlanSide& side, const Call& call, std::size_t first, std::size_t end, int members) {
   std::pmr::vector<dist_tensor> in(&side.memory());
   Call pack = call;
@@ -52,8 +52,8 @@ void keep_pack(PlanSide& side, const Call& call, std::size_t first, std::size_t 
   side.calls.back().call().describe_in(side.descriptors.emplace_back());
 }
 
-// Agrees with the other workers on the streams of the plan's parts. `plan` is NULL except on rank 0, which
-// creates it.
+// Agrees with the other workers on the streams that the parts of the plan use. `plan` is NULL except on
+// rank 0, which creates it.
 Status make_crossings(Memory& memory, const Member& member, const Signature& signature,
                       const ChannelHome& home, Plan* plan) {
   WorkerCommunicator& communicator = *member.communicator;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collects tensors and texts from the events of RapidJSON's parser. It accepts the same as the safetensors
-// library: it ignores unknown fields of a tensor, and metadata that is null. It stops at the first misplaced
-// value.
+// Collects tensors and texts from the events of RapidJSON. Like the safetensors library, it ignores unknown
+// fields of a tensor, and metadata that is null. It stops at the first misplaced value.
 #pragma once
 
 #include <rapidjson/reader.h>

@@ -22,8 +22,8 @@ bool is_file_name(std::string_view text) noexcept {
 
 }  // namespace
 
-// Handles the events of RapidJSON's parser. It ignores metadata that are not texts, and unknown parts,
-// because other programs may write them. It stops at the first misplaced value.
+// Handles the events of RapidJSON. It ignores unknown parts and metadata that are not texts, because other
+// programs may write them. It stops at the first misplaced value.
 class Index::Parser {
  public:
   explicit Parser(Index& index) noexcept : index_(index) {}

@@ -40,7 +40,7 @@ class ClusterSpec final : public Counted {
   const Job* find(std::string_view name) const noexcept;
   // The same, but fails with a message.
   Status find(const char* name, const Job** out) const noexcept;
-  // The indices of a job's tasks, in ascending order.
+  // The indices of the tasks of a job, in ascending order.
   std::span<const int32_t> indices(const Job& job) const noexcept {
     return {indices_.data() + job.first_task, job.num_tasks};
   }

@@ -185,7 +185,7 @@ void Exchange::run_swap_row(const TaskList::Cursor& at, std::size_t begin, std::
   }
 }
 
-// Copies a piece of rank r's output in an all_to_all. The piece may begin and end inside a row, so the
+// Copies a piece of the output of rank r in an all_to_all. The piece may begin and end inside a row, so the
 // elements of each source are copied in three steps: for the incomplete first row, for the complete rows, and
 // for the incomplete last row.
 void Exchange::run_swap(const TaskList::Cursor& at, std::size_t first, std::size_t count) const noexcept {

@@ -22,8 +22,8 @@ std::size_t Exchange::unwritten(const Job& job) const noexcept {
 bool Exchange::scans_on() const noexcept {
   constexpr int kFew = 3;
   if (size_ <= kFew || call_.numerics == DIST_NUMERICS_TREE) return false;
-  // An accumulator of the host's operator takes much of the stack. There is room for one, but not for a copy
-  // of the input that its output overwrites.
+  // With an operator of the host, the accumulator takes much of the stack. There is no room for a copy of the
+  // input that the output overwrites.
   return call_.op != DIST_REDUCE_USER || call_.kind == DIST_SCAN_INCLUSIVE || !call_.in_place;
 }
 

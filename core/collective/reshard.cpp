@@ -99,8 +99,8 @@ uint64_t mix_partition(uint64_t digest, const Partition& partition) noexcept {
   return digest;
 }
 
-// The dtype of a member's tensors; -1: it has none. Because a member may have none, the dtype is not part of
-// the signature; dtypes are compared when all members have arrived.
+// The dtype of a member's tensors, or -1 if it has no tensors. The dtype is therefore not part of the signature:
+// dtypes are compared when all members have arrived.
 int dtype_of(const Brought& brought, int rank) noexcept {
   const dist_tensor* const shard = brought.in[rank] != nullptr ? brought.in[rank] : brought.out[rank];
   return shard == nullptr ? -1 : shard->dtype;

@@ -46,10 +46,9 @@ inline void unreadable(const MemberNames& all, dist_status code, int rank, bool 
 
 class WorkerTables {
  public:
-  // Call this when all payloads of the round have arrived. local(p) is the descriptor of this worker's member
-  // p. The size of the tables depends on the call, so they are kept in a reusable buffer, a payload of member
-  // `keeper`. If this fails, the round must fail; *out_broken is the member whose payload is malformed, or
-  // -1.
+  // Call this when all payloads of the round have arrived. local(p) returns the descriptor of local member p.
+  // The tables are stored in the payload buffer of member `keeper`, because their size depends on the call. If
+  // this fails, the round must fail; *out_broken is the member whose payload is malformed, or -1.
   template <class Local>
   Status fill(const Call& call, WorkerRound& round, int keeper, Local&& local, int* out_broken) noexcept {
     const WorkerMembers& members = round.members();

@@ -132,8 +132,8 @@ class WorkerCommunicator final : public TransportListener {
   void begin_run() noexcept;
   // Call this when all members have left their functions. Notifies the peers, which may be waiting for this
   // worker. If `returned` is not OK, `failure` is the reason. For a part, any thread may call this, and only
-  // the first call has an effect. `collectives_failed`: a collective of this worker's members failed, in any
-  // of their groups. `announced`: bits that this worker announces to all others at the end of this run.
+  // the first call has an effect. `collectives_failed`: a collective failed in this worker, in any group.
+  // `announced`: bits that this worker announces to all others at the end of this run.
   void leave(Status returned, const ErrorRecord& failure, bool collectives_failed = false,
              uint32_t announced = 0) noexcept;
   // Call this between runs. Waits until worker 0 has reported the end of the latest run, and returns the bits

@@ -2,8 +2,7 @@
 // WorkerRound: the messages of one collective after another between workers. No function waits: a thread that
 // has time checks whether a phase has ended and starts the next one.
 //
-//     begin()     sends headers: the calls of this worker's members, and, if it fits, everything that they
-//                 bring
+//     begin()     sends headers: the calls of the local members, with all that they bring if it fits
 //     proceed()   call it when settled(): goes from headers to payload sizes, if those of the members differ,
 //                 and to payloads; then here() is true, and what all members bring is in this worker's memory
 //     pass()      afterwards, as often as needed: exchanges tensors; they have arrived when settled()
@@ -75,7 +74,7 @@ struct WorkerMembers {
 
   int num_workers() const noexcept { return static_cast<int>(firsts.size()) - 1; }
   int num_members() const noexcept { return firsts.back(); }
-  // The rank of a worker's first member. For one past the last worker, this is the number of all members.
+  // The rank of the first member of a worker. For one past the last worker, the number of all members.
   int first_of(int worker) const noexcept { return firsts[static_cast<std::size_t>(worker)]; }
   int count_of(int worker) const noexcept { return first_of(worker + 1) - first_of(worker); }
   int first() const noexcept { return first_of(me); }

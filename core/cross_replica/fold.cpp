@@ -74,7 +74,7 @@ Status FoldPlan::add_shared(SharedFolds& folds, dist_reduce_op op, std::span<con
   return kOk;
 }
 
-// The sources are in the order of a collective's lists: contribution by contribution.
+// The sources are ordered as in the lists of a collective: contribution by contribution.
 Status FoldPlan::run_shared() {
   for (SharedFolds& folds : shared_) {
     const std::size_t n = folds.results.size();

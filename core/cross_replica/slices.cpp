@@ -39,7 +39,7 @@ Status divide(const CrossReplica& context, FoldPlan& plan, const ValueRef& rows,
   return kOk;
 }
 
-// Counts the slices of all workers: one for each of a worker's replicas, or a single one.
+// Counts the slices of all workers: one for each replica of a worker, or a single one.
 Status count_all(const CrossReplica& context, std::size_t mine, double* out) {
   auto all = static_cast<int64_t>(mine);
   dist_tensor count{&all, DIST_I64, 0, nullptr, nullptr};

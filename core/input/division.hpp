@@ -33,7 +33,7 @@ struct DatasetOptions {
   Ref<WorkerLayout> layout{};  // of num_workers workers; NULL: each has as many replicas as this one
 };
 
-// A copy of the caller's batch sizes.
+// A copy of the batch sizes that the caller passed.
 class Sizes final : public Counted {
  public:
   Sizes(Memory& memory, std::span<const int64_t> sizes)

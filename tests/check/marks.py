@@ -21,7 +21,7 @@ ENVIRONMENT = re.compile(
     r"|RESTART)\b"
 )
 # Reports and metrics, which name what a program of C would call, and programs of their own.
-OTHERS = re.compile(r"explain|metrics\.cpp|^capi/tools/|^core/trace/|base/os/library\.cpp|cluster/launcher|rendezvous/launcher")
+OTHERS = re.compile(r"explain|metrics\.cpp|^capi/tools/|^core/trace/|base/os/library\.cpp")
 
 
 def faults_of(name: str, text: str, functions: set[str]):

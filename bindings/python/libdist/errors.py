@@ -191,8 +191,8 @@ def error_of(status: int, message: str, **fields: Any) -> DistError:
     return _CLASSES.get(int(status), Internal)(message, **fields)
 
 
-# In another process, an exception arrives as one of libdist's. As in TensorFlow's py_function, a TypeError becomes an
-# InvalidArgument, which is a ValueError.
+# The classes as which exceptions arrive in another process. A TypeError becomes an InvalidArgument, which is a
+# ValueError, as in TensorFlow's py_function.
 _CARRIED: tuple[tuple[type[Exception], type[DistError]], ...] = (
     (ValueError, InvalidArgument),
     (TypeError, InvalidArgument),

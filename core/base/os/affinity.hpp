@@ -39,8 +39,8 @@ class CpuSet {
 // Writes, for example, "0-3, 6", truncated if necessary.
 void list_cpus(const CpuSet& cpus, std::span<char> out) noexcept;
 
-// cpus_of_this_thread() is the affinity mask of the calling thread, and cpus_of_process() also contains that
-// of the process's initial thread. Empty if the system does not provide it.
+// cpus_of_this_thread() returns the affinity mask of the calling thread, and cpus_of_process() adds the mask of
+// the initial thread. Both return an empty set if the system provides no masks.
 CpuSet cpus_of_this_thread() noexcept;
 CpuSet cpus_of_process() noexcept;
 

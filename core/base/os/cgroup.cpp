@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// /proc/self/cgroup contains the path of this process's group in each hierarchy, and /proc/self/mountinfo
-// specifies where each hierarchy, or which part of it, is mounted. In a container the two may not match: the
+// /proc/self/cgroup contains the path of the own group in each hierarchy, and /proc/self/mountinfo specifies
+// which part of the hierarchy is mounted, and where. In a container the two may not match: the
 // group's path may be the host's path, or lie outside the mounted part. In these cases only the mounted part
 // can be read.
 #include "core/base/os/cgroup.hpp"

@@ -63,9 +63,9 @@ class ThreadKey {
   bool made_;
 };
 
-// Arranges for End() to be called when this thread ends. The call may come from a destructor of the host's
-// thread-specific data, that is while the thread is already ending. End() then still runs later, whereas the
-// destructor of a thread_local would not. Returns false if the system has no more keys.
+// Arranges for End() to be called when this thread ends. A thread that is already ending, in a destructor of
+// thread-specific data, may call this as well: End() still runs, but the destructor of a thread_local would
+// not. Returns false if the system has no more keys.
 template <void (*End)()>
 bool call_at_thread_end() noexcept {
   static thread_local constinit bool asked = false;
